@@ -157,6 +157,13 @@ class Game:
             points = count_points(state)
             return None if points is None else (int(points[0]), int(points[1]))
 
+    def maximizer(self, state: State) -> int | None:
+        """The seat that wants the sum of the points to be great; None where each wants its own."""
+        if self.rules.maximizer is None:
+            return None
+        with RulesCall(self.id, "maximizer"):
+            return int(self.rules.maximizer(state))
+
     def result_and_moves(self, state: State) -> tuple[int, list[int]]:
         """ONGOING with the legal moves in the order of the rules, or the result for the side to
         move without moves.

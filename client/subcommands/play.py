@@ -3,9 +3,10 @@
 import difflib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 import click
+from click.core import ParameterSource
 
 from client.address import DEFAULT_SERVER, Address, linked_ply
 from client.subcommands.connecting import connect_as_guest, server_address
@@ -21,6 +22,7 @@ from client.subcommands.options import (
     url_option,
 )
 from client.subcommands.running import CommandFailed, call_api, run_to_end
+from client.subcommands.serve import run_in_place
 
 if TYPE_CHECKING:
     from client.api import GameInfo
@@ -32,6 +34,8 @@ DEFAULT_LEVEL = 3
 PERSONAS = ("average", "swindler", "random")
 #: The strategies of every server, for the help.
 STRATEGIES = ("minimax", "negamax", "alphabeta", "average", "max-n", "greedy", "random")
+#: The parameters that go with --classic.
+CLASSIC_OPTIONS = ("game", "classic", "depth", "evaluator", "start", "options")
 #: The default depth of a strategy, in plies, as in `GET /api/strategies`.
 DEFAULT_DEPTH = 3
 #: The maximum depth of a strategy, in plies, as in `GET /api/strategies`.
@@ -69,6 +73,11 @@ MAX_STRATEGY_DEPTH = 30
     "--friend", is_flag=True, help="Play a person: prints a link to send them, and waits."
 )
 @click.option("--one-screen", is_flag=True, help="Play both sides on this terminal.")
+@click.option(
+    "--classic",
+    is_flag=True,
+    help="Play as in the first program, without a server: with its prompts and its log.",
+)
 @click.option("--start", metavar="TEXT", help="Start from this position; for chess, a FEN.")
 @click.option(
     "--from",
@@ -114,6 +123,7 @@ def play(
     evaluator: str | None,
     friend: bool,
     one_screen: bool,
+    classic: bool,
     start: str | None,
     match: str | None,
     ply: int | None,
@@ -138,6 +148,8 @@ def play(
 
     from server.commands import AiSeat, Create, Visibility
 
+    if classic:
+        play_first_program(_find_game(None, game), depth, evaluator, start, options)
     opponents = (level is not None, persona is not None, strategy is not None, friend, one_screen)
     if sum(opponents) > 1:
         raise click.UsageError(
@@ -202,6 +214,35 @@ def play(
             )
 
     run_to_end(run())
+
+
+def play_first_program(
+    info: "GameInfo",
+    depth: int | None,
+    evaluator: str | None,
+    start: str | None,
+    options: tuple[str, ...],
+) -> NoReturn:
+    """Hands over to the program of `engine.teach`; raises UsageError for options of a room."""
+    from client.own_server import teach_command
+
+    context = click.get_current_context()
+    others = [
+        each.opts[0]
+        for each in context.command.params
+        if each.name not in CLASSIC_OPTIONS
+        and context.get_parameter_source(each.name or "") is ParameterSource.COMMANDLINE
+    ]
+    if others:
+        raise click.UsageError(
+            f"{others[0]} is for a room; --classic goes with --depth, --evaluator, --start and"
+            " --option"
+        )
+    chosen = _parse_options(info, options)
+    arguments = [f"--option={name}={value}" for name, value in chosen.items()]
+    for name, value in (("depth", depth), ("evaluator", evaluator), ("position", start)):
+        arguments += [] if value is None else [f"--{name}={value}"]
+    run_in_place(teach_command(f"--game={info.id}", "--classic", *arguments))
 
 
 def _check_from(

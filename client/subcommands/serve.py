@@ -32,10 +32,10 @@ def serve(
 
     options = [("--port", port), ("--host", host), ("--data", data), ("--database", database)]
     arguments = [part for name, value in options if value is not None for part in (name, value)]
-    _exec(server_command(*arguments, *context.args))
+    run_in_place(server_command(*arguments, *context.args))
 
 
-def _exec(command: list[str]) -> NoReturn:
+def run_in_place(command: list[str]) -> NoReturn:
     """Runs another program in place of this one, and exits with its exit code."""
     from client.own_server import server_environ
 
@@ -59,11 +59,11 @@ def _program(name: str, summary: str) -> click.Command:
 
         match name:
             case "worker":
-                _exec(worker_command(*context.args))
+                run_in_place(worker_command(*context.args))
             case "teach":
-                _exec(teach_command(*context.args))
+                run_in_place(teach_command(*context.args))
             case _:
-                _exec(admin_command(name, *context.args))
+                run_in_place(admin_command(name, *context.args))
 
     return command
 

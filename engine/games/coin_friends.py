@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.game import DRAWN, LOST, ONGOING, WON, Option, State
+from engine.game import DRAWN, ONGOING, Option, State
 from engine.jit import U
 from engine.view import BoardView, Kind, MoveView, PositionView, SeatView, Site, Sites
 
@@ -21,25 +21,24 @@ MAX_MOVES = 3
 LEVELS = 0
 SEARCH = "teach"
 NUMBERING = "ply"
+POINTS_UNIT = "cents"
 OPTIONS: Mapping[str, Option] = {"friends": Option("The friends", "greedy", ("greedy", "generous"))}
 DATA = ()
 RULES = """Two friends have three coins each, for all to see. Asker chooses one of the friends, and
 this friend gives one coin. Then the match is over. Asker plays one side, the friends the other.
 
-Greedy friends want to give little. Asker gets as many points as the coin has cents, and the
-friends get what it lacks of 50. So Asker should choose the friend whose smallest coin is larger.
+Greedy friends want to give little, and Asker wants much. So Asker should choose the friend whose
+smallest coin is larger.
 
-Generous friends insist on giving much, and Asker is modest: the friends get as many points as the
-coin has cents, and Asker gets what it lacks of 50.
+Generous friends insist on giving much, and Asker is modest and wants little. So Asker should
+choose the friend whose largest coin is smaller.
 
-The side with more points wins. A coin of 25 cents is a draw."""
+Nobody wins: the match is a draw, and Asker's points are the cents of the coin."""
 
 FRIENDS = ("one", "two")
 #: The coins of both friends, in cents.
 GREEDY = ((10, 50, 25), (5, 2, 25))
 GENEROUS = ((5, 2, 25), (50, 10, 20))
-#: The points of both sides together.
-STAKE = 50
 NAMES = ("Asker", "Friends")
 #: The bit of generous friends.
 ARE_GENEROUS = 1 << 4
@@ -72,11 +71,7 @@ def init(options: Mapping[str, str]) -> State:
 
 
 def status(s: State) -> int:
-    scores = points(s)
-    if scores is None:
-        return ONGOING
-    asker, friends = scores
-    return WON if asker > friends else LOST if asker < friends else DRAWN
+    return ONGOING if _coin(s) is None else DRAWN
 
 
 def moves(s: State, buf: Any) -> int:
@@ -109,9 +104,12 @@ def turn(s: State) -> int:
 
 def points(s: State) -> tuple[int, int] | None:
     coin = _coin(s)
-    if coin is None:
-        return None
-    return (STAKE - coin, coin) if _is_generous(s) else (coin, STAKE - coin)
+    return None if coin is None else (coin, 0)
+
+
+def maximizer(s: State) -> int:
+    """Asker is MAX of greedy friends; generous friends are MAX themselves."""
+    return int(_is_generous(s))
 
 
 # --- texts
@@ -148,7 +146,7 @@ def format_position(s: State) -> str:
 
 
 def ending(s: State) -> str:
-    return f"friend {format_position(s).replace('-', ' gives ')} cents"
+    return f"Asker got {_coin(s)} cents"
 
 
 # --- the board
@@ -190,17 +188,15 @@ def _coin_cell(friend: int, place: int) -> str:
 
 
 def view(s: State, last: tuple[State, int] | None) -> PositionView:
-    friend, side, scores = _friend(s), turn(s), points(s)
+    friend, side, coin = _friend(s), turn(s), _coin(s)
     pieces = {_friend_cell(number): name for number, name in enumerate(FRIENDS)}
     for number, purse in enumerate(_purses(_is_generous(s))):
         pieces |= {_coin_cell(number, place): str(cents) for place, cents in enumerate(purse)}
     path = move_view(*last).path if last else ()
-    if friend is None or scores is None:
+    if friend is None or coin is None:
         return PositionView(pieces, side, f"{NAMES[side]} to move", {"last": path}, path)
     pieces[HAND] = pieces.pop(_coin_cell(friend, (int(s[0]) >> 2 & 3) - 1))
-    asker, friends = scores
-    text = "Draw" if asker == friends else "Asker wins" if asker > friends else "Friends win"
-    return PositionView(pieces, None, text, {"last": (*path, HAND)}, path)
+    return PositionView(pieces, None, ending(s), {"last": (*path, HAND)}, path)
 
 
 def move_view(s: State, m: int) -> MoveView:

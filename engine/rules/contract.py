@@ -251,6 +251,13 @@ class OptionalRules(Protocol):
         also the utilities of a finished state.
         """
 
+    def maximizer(self, s: State) -> int:
+        """The seat that is MAX for the strategies, in a game with SEARCH "teach" in which both
+        seats want opposite things of one number, the sum of the points: this seat wants much, the
+        other one little. Default: the points of each seat are its own utility, and the seat to
+        move is MAX.
+        """
+
     def notation(self, s: State, m: int) -> str:
         """A legal move as players write it ("Nbxd7+"); `parse_move` reads it back. Default: its
         token.

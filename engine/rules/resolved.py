@@ -85,6 +85,7 @@ class ResolvedRules:
     probe: Callable[[State, Any], int] | None = None
     claim: Callable[[State], str | None] | None = None
     points: Callable[[State], tuple[int, int] | None] | None = None
+    maximizer: Callable[[State], int] | None = None
     notation: Callable[[State, int], str] | None = None
     can_win: Callable[[State, int], bool] | None = None
 

@@ -43,7 +43,7 @@ def check_evaluator(name: str, position: Position, evaluator: str) -> None:
 
 
 def root_of(name: str, position: Position, evaluator: str) -> State:
-    """Returns the root of a strategy's search. MAX is the side to move."""
+    """Returns the root of a strategy's search. MAX is the side to move, or that of the rules."""
     scale = scale_of(evaluator)
     if name in FOR_BOTH:
         return GameForBoth.at_root(position, (scale, scale))

@@ -1,6 +1,7 @@
 """The classic search algorithms, step by step: on a lesson, a game, a tree or a graph of states."""
 
 import argparse
+import io
 import os
 import shutil
 import sys
@@ -10,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-from engine.game import GameError, GameFault
+from engine.game import GameError, GameFault, Position
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import game_ids, load_game
 from engine.teach.algorithms.cost import cost_warning, drop_large_count
@@ -22,8 +23,8 @@ from engine.teach.errors import NotPossible, TeachError
 from engine.teach.lessons.catalogue import LESSONS, TOPICS, lesson_traces, load_lesson
 from engine.teach.lessons.lesson import Lesson, format_lesson, root_of
 from engine.teach.lessons.quiz import ask_questions
-from engine.teach.options import check_options, make_parser, make_task
-from engine.teach.output.classic import classic_match
+from engine.teach.options import check_options, has_subject, make_parser, make_task
+from engine.teach.output.classic import classic_match, play_classic
 from engine.teach.output.compare import format_comparison
 from engine.teach.output.graph_drawing import format_states
 from engine.teach.output.stepping import Screen, step_through
@@ -67,6 +68,8 @@ def _run(options: argparse.Namespace) -> None:
     if options == make_parser(__doc__).parse_args([]):
         sys.stdout.write(_topics())
         return
+    if (options.match or options.classic) and not has_subject(options):
+        options.game = "sticks"
     check_options(options)
     if options.lesson is not None:
         _show_lesson(options)
@@ -79,7 +82,11 @@ def _run(options: argparse.Namespace) -> None:
         sys.stdout.write(_comparison(options, task.root, task.plan))
         return
     if options.match:
-        sys.stdout.write(_match(options, task))
+        lines = classic_match(_position(task, "--match"), task.plan, options.match.split(","))
+        sys.stdout.write("\n".join(lines) + "\n")
+        return
+    if options.classic:
+        _play_classic(task)
         return
     if options.states:
         _show_states(options, task)
@@ -116,12 +123,42 @@ def _comparison(options: argparse.Namespace, root: State, plan: Plan) -> str:
     return format_comparison(left, right)
 
 
-def _match(options: argparse.Namespace, task: Task) -> str:
-    """A classic match: the moves of --match against the search."""
+def _position(task: Task, option: str) -> Position:
+    """The position of a task from which a classic game starts."""
     if not isinstance(task.root, GameState):
-        raise NotPossible("--match goes with --game")
-    moves = options.match.split(",")
-    return "\n".join(classic_match(task.root.position, task.plan, moves)) + "\n"
+        raise NotPossible(f"{option} goes with --game, not with a tree or a graph")
+    return task.root.position
+
+
+class Terminal:
+    """The console of this process. Without a terminal it repeats what it reads."""
+
+    def say(self, line: str) -> None:
+        print(line)
+
+    def ask(self, prompt: str) -> str:
+        print(prompt, end="", flush=True)
+        answer = sys.stdin.readline()
+        if not answer:
+            raise EOFError
+        if not sys.stdin.isatty():
+            print(answer.rstrip("\r\n"))
+        return answer
+
+    def refuse(self, reason: str) -> None:
+        print(f"({reason})")
+
+
+def _play_classic(task: Task) -> None:
+    """Plays the first program on this terminal."""
+    for stream in (sys.stdin, sys.stdout):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        play_classic(_position(task, "--classic"), task.plan, Terminal())
+    except EOFError:
+        print()
+        raise NotPossible("the input ended before the game was over") from None
 
 
 def _show_lesson(options: argparse.Namespace) -> None:

@@ -42,7 +42,7 @@ SEARCH_OPTIONS = (
 #: The windows of the root's moves: that of the root, or a new one for each.
 WINDOWS = ("inherited", "fresh")
 #: The options for the output, of which at most one is given.
-OUTPUTS = ("compare", "json", "match", "quiz", "states", "step", "summary")
+OUTPUTS = ("classic", "compare", "json", "match", "quiz", "states", "step", "summary")
 
 
 def make_parser(description: str | None) -> argparse.ArgumentParser:
@@ -123,14 +123,19 @@ def _add_outputs(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--log",
         choices=sorted(LOGS),
-        help="the searched tree, all steps, the log of the first programs, the bounds, or none"
-        " (tree)",
+        help="the searched tree, all steps, the log of the first program (classic: fail-hard, with"
+        " a fresh window for each root move), the bounds, or none (tree)",
     )
     group.add_argument(
         "--compare", nargs=2, metavar=("A", "B"), help="two algorithms or forms in two columns"
     )
     group.add_argument(
-        "--match", metavar="MOVES", help="play these moves, such as 3x3,1x1, against the search"
+        "--match",
+        metavar="MOVES",
+        help="the first program, sticks without --game, in which these moves are played: 3x3,1x1",
+    )
+    group.add_argument(
+        "--classic", action="store_true", help="the first program, to play on this terminal"
     )
     group.add_argument("--summary", action="store_true", help="the same as --log none")
     group.add_argument(
@@ -145,6 +150,14 @@ def _add_outputs(group: argparse._ArgumentGroup) -> None:
         "--json",
         action="store_true",
         help="print the trace as JSON (of a lesson: a list of traces)",
+    )
+
+
+def has_subject(options: argparse.Namespace) -> bool:
+    """Returns whether the options name what to search."""
+    return any(
+        subject is not None
+        for subject in (options.lesson, options.game, options.tree, options.graph)
     )
 
 
@@ -167,7 +180,7 @@ def check_options(options: argparse.Namespace) -> None:
         for name in SEARCH_OPTIONS
         if getattr(options, name) is not None
     ]
-    given += [f"--{name}" for name in ("match", "states") if getattr(options, name)]
+    given += [f"--{name}" for name in ("classic", "match", "states") if getattr(options, name)]
     if given:
         raise NotPossible(
             f"a lesson has its own search options: {', '.join(given)} goes with --game or --tree"
@@ -207,7 +220,7 @@ def _choices(options: argparse.Namespace) -> Choices:
     evaluator = options.evaluator or ("random" if is_shown_classic and options.game else None)
     window = options.window or ("fresh" if is_shown_classic else "inherited")
     return Choices(
-        algorithm=options.algorithm,
+        algorithm=options.algorithm or ("fail-hard" if is_shown_classic else None),
         depth=_depth(options.depth),
         order=options.order,
         evaluator=evaluator,
@@ -224,7 +237,7 @@ def _choices(options: argparse.Namespace) -> Choices:
 
 def is_classic(options: argparse.Namespace) -> bool:
     """Returns whether a search is shown as the first programs showed it."""
-    return options.log == "classic" or options.match is not None
+    return options.log == "classic" or options.match is not None or options.classic
 
 
 def _depth(text: str | None) -> int | UnsetType | None:

@@ -57,6 +57,8 @@ WINDOWED = (
     "fail-soft",
     "fail-hard",
     "one-bound",
+    "one-bound-early",
+    "parent-bound",
     "strict",
     "accumulators",
     "optimistic",

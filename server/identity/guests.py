@@ -38,7 +38,7 @@ async def new_guest(
     guest_name = clean_name(name) if name else f"Guest {secrets.randbelow(9000) + 1000}"
     created_ms = ports.now_ms()
     identity = Identity(IdentityId(ports.new_id()), guest_name, created_ms=created_ms)
-    limits.guests.take(address, created_ms / 1000)
+    limits.guests.take(address, ports.uptime_ms() / 1000)
     token = secrets.token_urlsafe(TOKEN_BYTES)
     await ports.store.identities.add_guest(identity, token_hash(token), created_ms)
     return identity, token

@@ -7,7 +7,7 @@ same one, so a link reveals nothing of an unlisted room.
 import msgspec
 from msgspec import Struct
 
-from engine.teach.lessons.catalogue import LESSONS, load_lesson
+from engine.teach.lessons.catalogue import LESSONS, load_lesson, present_name
 from server.bidi import isolated
 from server.events import Created, Occupant, SeatLeft, SeatTaken, Started, parse_event_body
 from server.ids import MatchId
@@ -110,7 +110,7 @@ async def match_preview(ports: Ports, match_id: str) -> Preview:
 
 async def lesson_preview(ports: Ports, name: str) -> Preview:
     """The title of a lesson and what it shows; MISSING if there is no such lesson."""
-    if name not in LESSONS:
+    if present_name(name) not in LESSONS:
         return MISSING
     lesson = load_lesson(name)
     return Preview(f"{lesson.title}: a lesson", lesson.summary)

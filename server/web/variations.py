@@ -91,7 +91,7 @@ class Variations:
         match, moves = await self._matches.find_with_moves(request.match_info["match"])
         ply = query_number(request, "ply", len(moves), 0, len(moves))
         try:
-            self._readings.take(request[ORIGIN].address, self._ports.now_ms() / 1000)
+            self._readings.take(request[ORIGIN].address, self._ports.uptime_ms() / 1000)
             read = read_move(await self._position(match, moves[:ply]), text)
         except LimitExceeded as limit:
             raise too_many_requests(limit) from limit

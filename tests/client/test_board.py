@@ -217,7 +217,7 @@ Second wins"""),
 
    F2---5---2--25
 [ ] last move
-Asker wins"""),
+Asker got 50 cents"""),
 ]  # fmt: skip
 
 

@@ -192,3 +192,29 @@ def test_an_unreachable_server_is_reported_with_advice(
 
 def test_the_environment_may_name_the_server() -> None:
     assert "127.0.0.1:1" in plyroom("games", PLYROOM_URL="http://127.0.0.1:1").stderr
+
+
+def test_the_first_program_is_played_without_a_server() -> None:
+    """`play --classic` hands over to the program of `engine.teach`, with its options."""
+    completed = subprocess.run(
+        [sys.executable, "-m", "client", "play", "sticks", "--classic", "--option", "rows=1-2"],
+        capture_output=True,
+        text=True,
+        input="Dave\n1\n1\n",
+    )
+    assert completed.returncode == 0, completed.stderr
+    assert completed.stdout.startswith(
+        "!!!! Welcome to Sticks !!!!\nHuman #1... What is your name?"
+    )
+    assert "3." not in completed.stdout
+    assert completed.stdout.endswith(" is the WINNER !!!!\n")
+
+
+@pytest.mark.parametrize(
+    "option", ["--level=2", "--friend", "--url=http://127.0.0.1:1", "--strategy=minimax", "--plain"]
+)
+def test_the_first_program_has_no_room(option: str) -> None:
+    """The options of a room do not go with --classic, and the message names those that do."""
+    result = plyroom("play", "sticks", "--classic", option)
+    assert result.exit_code == 2
+    assert f"{option.partition('=')[0]} is for a room; --classic goes with --depth" in result.output

@@ -36,11 +36,11 @@ def test_a_match_ends_with_points() -> None:
     played = seated(game="coin-friends")
     played.moves("one 50")
     body = json.loads(played.log[-1][1])
-    assert (body["kind"], body["winner"], body["points"]) == ("finished", 0, [50, 0])
-    over = MatchResult(0, "board", "friend one gives 50 cents", (50, 0))
+    assert (body["kind"], body["winner"], body["points"]) == ("finished", None, [50, 0])
+    over = MatchResult(None, "board", "Asker got 50 cents", (50, 0))
     assert played.match.over == over
     state = views.match_state(played.match)
-    assert state.over == wire.MatchResult(0, "board", "friend one gives 50 cents", (50, 0))
+    assert state.over == wire.MatchResult(None, "board", "Asker got 50 cents", (50, 0))
 
 
 def test_a_result_without_points_is_stored_as_before() -> None:

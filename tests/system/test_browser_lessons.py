@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 #: Lessons whose runs are all small trees: they are drawn as a whole, and loaded at once.
 SMALL = (
     *("every-leaf", "greedy-friends", "generous-friends", "alpha-cut", "four-level-tree"),
-    *("fail-hard", "one-bound", "negamax", "template-method", "two-functions", "map", "sticks"),
+    *("fail-hard", "one-bound", "negamax", "template-method", "static-functions", "map", "sticks"),
     *("rock-paper-scissors", "max-n"),
 )
 #: Most nodes of a search that is walked step by step.

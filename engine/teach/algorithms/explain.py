@@ -32,7 +32,9 @@ ALGORITHMS = {
     "fail-soft": "a node returns the best value that it found",
     "fail-hard": "a node returns its own bound, alpha or beta",
     "strict": "cuts only where alpha is greater than beta",
-    "one-bound": "hands down the best of the parent only",
+    "one-bound": "hands down the parent's best; tests later children",
+    "one-bound-early": "the same, tested after the first child too",
+    "parent-bound": "the same, and stops where values are equal",
     "accumulators": "a map over the moves into an accumulator",
     "average": "the best at our plies, the mean at the opponent's",
     "max-n": "each player wants the most for themselves",
@@ -48,20 +50,25 @@ TITLES = {
     "fail-hard": "alpha-beta, fail-hard",
     "strict": "alpha-beta, strict",
     "one-bound": "alpha-beta, one bound",
+    "one-bound-early": "alpha-beta, one bound, early",
+    "parent-bound": "alpha-beta, the parent's bound",
     "accumulators": "alpha-beta, accumulators",
 }
 #: The description of each form, by its name.
 FORMS = {
     "flat": "one function that asks who chooses",
     "nodes": "a template method and classes for the sides",
-    "pair": "two functions, one for MAX and one for MIN",
-    "map": "a map over the moves, a visitor, accumulators",
+    "pair": "two static functions, one for MAX and one for MIN",
+    "map": "001's map: a visitor and accumulators",
     "table": "one function that remembers states in a table",
 }
-#: The algorithms that every form has, except `average` with a table.
-IN_ALL_FORMS = ("minimax", "alphabeta", "average")
-#: The algorithms that can remember states.
-WITH_TABLE = ("minimax", "alphabeta")
+#: The algorithms that are written in each form but the flat one, which has all.
+IN_FORM = {
+    "nodes": ("minimax", "alphabeta", "average", "fail-hard"),
+    "pair": ("minimax", "alphabeta", "average"),
+    "map": ("minimax", "alphabeta", "average"),
+    "table": ("minimax", "alphabeta"),
+}
 #: The algorithms for a utility for each player.
 FOR_SEVERAL_PLAYERS = ("minimax", "average", "max-n", "greedy", "random")
 #: The default of `Plan.plain_limit`, in nodes.
@@ -227,13 +234,11 @@ def check_names(plan: Plan) -> None:
         )
     if plan.form not in FORMS:
         raise UnknownName(f"there is no form {plan.form[:40]!r}; there are {', '.join(FORMS)}")
-    if plan.form != "flat" and plan.algorithm not in IN_ALL_FORMS:
+    if plan.form != "flat" and plan.algorithm not in IN_FORM[plan.form]:
         raise NotPossible(
-            f"the form {plan.form} exists only for minimax, alphabeta and average"
+            f"the form {plan.form} exists only for {', '.join(IN_FORM[plan.form])},"
             " with a single utility per leaf"
         )
-    if plan.form == "table" and plan.algorithm not in WITH_TABLE:
-        raise NotPossible(f"the form table exists only for {' and '.join(WITH_TABLE)}")
     if plan.algorithm == "max-n" and plan.player:
         raise NotPossible("max-n has a value for each player: choose none, or choose paranoid")
     if plan.depth is not None and not 0 <= plan.depth <= MAX_PLY:
@@ -267,10 +272,10 @@ def algorithm_of(root: State, plan: Plan) -> Algorithm:
     ours = "max" if plan.player else root.kind
     if root.players > 1:
         return algorithm_for_several_players(plan, ours)
-    if name in variants.VARIANTS:
-        return partial(variants.alphabeta, variants.VARIANTS[name])
     if plan.form != "flat":
         return algorithm_in_form(plan, ours)
+    if name in variants.VARIANTS:
+        return variants.VARIANTS[name]
     functions: dict[str, Algorithm] = {
         "negamax": flat.negamax,
         "accumulators": mapping.alphabeta,
@@ -289,6 +294,8 @@ def algorithm_in_form(plan: Plan, ours: str) -> Algorithm:
     """Returns an algorithm in another form than the flat one."""
     if plan.form == "table":
         return {"minimax": table.minimax, "alphabeta": table.alphabeta}[plan.algorithm]
+    if plan.algorithm == "fail-hard":
+        return polymorphic.fail_hard
     module = {"nodes": polymorphic, "pair": pair, "map": mapping}[plan.form]
     functions: dict[str, Algorithm] = {
         "minimax": module.minimax,

@@ -1,18 +1,22 @@
-"""Design 3: the board maps a function over its moves, into an accumulator.
+"""001's map: the board maps a function over its moves, into an accumulator.
 
-`Board.map` plays each move, calls one function if the game goes on and another if it is finished,
-and takes the move back. A status visitor chooses between the two. An accumulator takes the moves
-with their values: it holds the best value and its move, and makes its own opposite for the next
-ply. An alpha-beta accumulator also ends the map when no further move matters (`has_enough`).
+The algorithm has no loop over the moves. It hands a function to `Board.map`, which plays each move,
+calls the function and takes the move back. The function asks the board to accept a status visitor,
+which has a method each for won, lost, drawn and going on. An accumulator takes the moves with their
+values: it holds the best value and its move, and makes its own opposite for the next ply. An
+alpha-beta accumulator also ends the map when no further move matters (`has_enough`).
+
+Source: the second founding text, 001. Its search stops where d > maximum, so its maximum 3 is our
+depth 4 from a root with d = 0.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from engine.teach.algorithms.flat import single_utility
-from engine.teach.algorithms.study import INF, Study, mean
-from engine.teach.states.board import Board
-from engine.teach.states.state import State
+from engine.teach.algorithms.study import INF, Study, Visit, mean
+from engine.teach.states.board import Board, StatusVisitor
+from engine.teach.states.state import State, Status
 from engine.teach.trace import Number
 
 
@@ -158,34 +162,63 @@ class LowestAgainstChance(Lowest):
         return Mean
 
 
+class UpdateBest(StatusVisitor[None]):
+    """Takes the board after a move into the accumulator, by its status.
+
+    A game that is won, lost or drawn has a score: 1, -1 or 0 unless others are chosen. The value of
+    a game that goes on is that of its own map.
+    """
+
+    def __init__(
+        self, study: Study, board: Board, depth: float, best: Accumulator, visit: Visit, move: int
+    ) -> None:
+        self.study, self.board, self.depth = study, board, depth
+        self.best, self.visit, self.move = best, visit, move
+
+    def won(self) -> None:
+        self.update_best(self.score(Status.WON))
+
+    def lost(self) -> None:
+        self.update_best(self.score(Status.LOST))
+
+    def drawn(self) -> None:
+        self.update_best(self.score(Status.DRAWN))
+
+    def ongoing(self) -> None:
+        self.update_best(search(self.study, self.board, self.depth, self.successor(), self.move))
+
+    def successor(self) -> Accumulator:
+        """Returns an empty accumulator for the board after the move."""
+        return self.best.successor(self.study, self.visit.state, self.board.state)
+
+    def score(self, status: Status) -> Number:
+        """Returns the score of a game that ended with this status for MAX, as a visited leaf."""
+        state, below = self.board.state, self.successor()
+        leaf = self.study.enter(state, self.move, self.best.kind, below.alpha, below.beta)
+        return leaf.stop(single_utility(state.score(status)))
+
+    def update_best(self, value: Number) -> None:
+        """Gives the accumulator the move with its value."""
+        self.visit.returned()
+        if self.best.take(self.move, value):
+            self.visit.prefer()
+        self.visit.narrow(self.best.alpha, self.best.beta)
+
+
 def search(
     study: Study, board: Board, depth: float, best: Accumulator, move: int | None = None
 ) -> Number:
     """Returns the value of the board, which the accumulator has after the map over the moves."""
-    state = board.state
-    visit = study.enter(state, move, best.kind, best.alpha, best.beta)
-    if study.stops(state, depth):
-        return visit.stop(single_utility(study.leaf_value(state)))
+    visit = study.enter(board.state, move, best.kind, best.alpha, best.beta)
+    if study.stops(board.state, depth):
+        return visit.stop(single_utility(study.leaf_value(board.state)))
 
-    def value_of_next(move: int) -> Number:
-        successor = best.successor(study, state, board.state)
-        return search(study, board, depth - 1, successor, move)
+    def each(move: int) -> None:
+        board.accept(UpdateBest(study, board, depth - 1, best, visit, move))
 
-    def score_of_finished(move: int) -> Number:
-        successor = best.successor(study, state, board.state)
-        leaf = study.enter(board.state, move, best.kind, successor.alpha, successor.beta)
-        return leaf.stop(single_utility(study.leaf_value(board.state)))
-
-    moves = study.moves(state, depth)
-    values = board.map(moves, value_of_next, score_of_finished)
-    for count, (move, value) in enumerate(values, 1):
-        visit.returned()
-        if best.take(move, value):
-            visit.prefer()
-        visit.narrow(best.alpha, best.beta)
-        if best.has_enough:
-            visit.cut(moves[count:], depth)
-            break
+    rest = board.map(study.moves(board.state, depth), each, best)
+    if best.has_enough:
+        visit.cut(rest, depth)
     assert best.value is not None
     return visit.leave(best.value)
 

@@ -1,10 +1,10 @@
-"""Design 2: two functions, one for MAX and one for MIN, that call each other.
+"""Design 3: two static functions, one for MAX and one for MIN, that call each other.
 
 There are no node objects, and no tests for the side, because each function serves one side. That
 trades flexibility for speed. The price is duplication: the second function is the first one with
 every comparison reversed. Both play and take back moves on one board.
 
-Source: the third design of the first founding text, which calls them static methods.
+Source: the third design of the first founding text, 000, which calls them static methods.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,12 +1,17 @@
-"""Design 1: each node is an object that implements how its side chooses.
+"""Designs 1 and 2: each node is an object that implements how its side chooses.
 
 `Node.value` is a template method: the steps of a search, the same for every side. A subclass
 supplies what differs, as hooks: which of two values is better, its worst score, the score of a
 finished game, the bound of the window that it moves, and its opposite. `opposite` is a factory
 method: MAX makes MIN, and MIN makes MAX. So no line of this file asks "MAX or MIN?".
 
-Each move gives a new state, and the old one stays as it was. Designs 2 and 3 play and take back on
-one board instead.
+Design 1 is `MaxNode` and `MinNode`. Design 2, `AlphaBetaMax` and `AlphaBetaMin`, has the same
+template; the score of a node is its own bound of the window, which is fail-hard alpha-beta.
+
+Each move gives a new state, and the old one stays as it was. Design 3 (`pair`) and 001's map play
+and take back on one board instead.
+
+Source: the first founding text, 000.
 """
 
 from abc import ABC, abstractmethod
@@ -62,7 +67,11 @@ class Node(ABC):
                 if self.has_enough():
                     visit.cut(moves[count:], depth)
                     break
-        return visit.leave(self.score)
+        return visit.leave(self.final_score())
+
+    def final_score(self) -> Number:
+        """Returns what the node is worth to its parent after its moves: the best score."""
+        return self.score
 
     def take(self, value: Number) -> bool:
         """Stores the better score; returns whether the value is better than all before it.
@@ -149,6 +158,26 @@ class MinNode(Node):
         return state.score(mover_status(state).reversed)
 
 
+class AlphaBetaMax(MaxNode):
+    """MAX in design 2: its score is alpha."""
+
+    def opposite(self) -> type[Node]:
+        return AlphaBetaMin
+
+    def final_score(self) -> Number:
+        return self.alpha
+
+
+class AlphaBetaMin(MinNode):
+    """MIN in design 2: its score is beta."""
+
+    def opposite(self) -> type[Node]:
+        return AlphaBetaMax
+
+    def final_score(self) -> Number:
+        return self.beta
+
+
 class MeanNode(Node):
     """Chance, or an opponent who may err: all moves are equally likely, and none can be pruned."""
 
@@ -212,6 +241,13 @@ SIDES: Mapping[str, type[Node]] = {
     "mean": MeanNode,
     "leaf": MaxNode,
 }
+#: The classes of design 2.
+FAIL_HARD: Mapping[str, type[Node]] = {
+    **SIDES,
+    "max": AlphaBetaMax,
+    "min": AlphaBetaMin,
+    "leaf": AlphaBetaMax,
+}
 #: The classes of our nodes in average min-max.
 OURS: Mapping[str, type[Node]] = {**SIDES, "max": MaxAgainstChance, "min": MinAgainstChance}
 
@@ -224,6 +260,11 @@ def minimax(study: Study, state: State, depth: float) -> Number:
 def alphabeta(study: Study, state: State, depth: float) -> Number:
     """Alpha-beta: the same nodes, with windows and cut-offs."""
     return SIDES[state.kind](study, SIDES, prunes=True).value(state, depth)
+
+
+def fail_hard(study: Study, state: State, depth: float) -> Number:
+    """Alpha-beta by design 2: a node returns its own bound."""
+    return FAIL_HARD[state.kind](study, FAIL_HARD, prunes=True).value(state, depth)
 
 
 def average(study: Study, state: State, depth: float, ours: str = "") -> Number:

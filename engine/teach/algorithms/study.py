@@ -141,11 +141,16 @@ class Study:
     def window_below(self, kind: str, alpha: float, beta: float) -> tuple[float, float]:
         """Returns the window for a child of the current node.
 
-        It is the node's own, but open below a chance node, which needs exact values, and below a
-        root whose moves have a fresh window each.
+        It is the node's own unless that is open to children.
         """
-        is_open = kind == "mean" or (self.fresh and len(self._open) == 1)
-        return (-INF, INF) if is_open else (alpha, beta)
+        return (-INF, INF) if self.opens_below(kind) else (alpha, beta)
+
+    def opens_below(self, kind: str) -> bool:
+        """Returns whether the children of the current node have an open window.
+
+        A chance node needs exact values; a root may give each of its moves a fresh window.
+        """
+        return kind == "mean" or (self.fresh and len(self._open) == 1)
 
     def stops(self, state: State, depth: float) -> bool:
         """Returns whether the game is over here or the cut-off rule ends the search.

@@ -1,41 +1,28 @@
-"""The variants of alpha-beta in the founding texts, which differ in three decisions.
+"""The forms of alpha-beta in the founding texts.
 
-They find the same value at the root and choose the same move. A variant decides which window a
-child receives, when a node cuts off, and what a node returns.
+They find the same value at the root and choose the same move. Three hand down the window. They
+differ in when a node cuts off, and in what it returns:
 
-fail-soft   the window; alpha >= beta; the best value found, even outside the window
-fail-hard   the window; alpha >= beta; alpha at a MAX node, beta at a MIN node
-strict      the window; alpha > beta only; the best value found
-one-bound   only the best value of the parent; strictly beyond it; the best value found
+fail-soft   alpha >= beta; the best value found, even outside the window
+fail-hard   alpha >= beta; alpha at a MAX node, beta at a MIN node
+strict      alpha > beta only; the best value found
+
+Three hand down the best value of the parent only. The bounds further up are forgotten, so there
+are no deep cut-offs. A node returns the best value found, and stops at a child whose value is
+
+one-bound         strictly beyond the bound, but never at its first child (003, as printed)
+one-bound-early   strictly beyond the bound
+parent-bound      beyond the bound or equal to it (001, in its prose)
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from engine.teach.algorithms.flat import combine, is_better, single_utility
 from engine.teach.algorithms.study import INF, Study
 from engine.teach.states.state import State
 from engine.teach.trace import Number
-
-#: An alpha and a beta.
-Window = tuple[float, float]
-
-
-def whole_window(kind: str, child_kind: str, alpha: float, beta: float) -> Window:
-    """Returns the node's own window: MAX's best so far on the path, and MIN's."""
-    return alpha, beta
-
-
-def best_of_parent(kind: str, child_kind: str, alpha: float, beta: float) -> Window:
-    """Returns a window with the node's own best value as its only bound.
-
-    The bounds of the nodes further up are forgotten, so there are no deep cut-offs.
-    """
-    if kind == "max" and child_kind in ("min", "leaf"):
-        return alpha, INF
-    if kind == "min" and child_kind in ("max", "leaf"):
-        return -INF, beta
-    return -INF, INF
 
 
 def is_empty(alpha: float, beta: float) -> bool:
@@ -61,25 +48,15 @@ def own_bound(kind: str, values: Sequence[Number], alpha: float, beta: float) ->
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
-    """The three decisions of a form of alpha-beta."""
+class Windowed:
+    """The decisions of a form that hands down the window: when a node cuts, and its result."""
 
-    window: Callable[[str, str, float, float], Window] = whole_window
     has_enough: Callable[[float, float], bool] = is_empty
     result: Callable[[str, Sequence[Number], float, float], Number] = best_found
 
 
-#: The variants by name.
-VARIANTS = {
-    "fail-soft": Variant(),
-    "fail-hard": Variant(result=own_bound),
-    "strict": Variant(has_enough=is_crossed),
-    "one-bound": Variant(window=best_of_parent, has_enough=is_crossed),
-}
-
-
 def alphabeta(
-    variant: Variant,
+    form: Windowed,
     study: Study,
     state: State,
     depth: float,
@@ -87,7 +64,7 @@ def alphabeta(
     alpha: float = -INF,
     beta: float = INF,
 ) -> Number:
-    """Returns the value of a state by a variant of alpha-beta, or a bound on it."""
+    """Returns the value of a state by a form that hands down the window, or a bound on it."""
     visit = study.enter(state, move, state.kind, alpha, beta)
     if study.stops(state, depth):
         return visit.stop(single_utility(study.leaf_value(state)))
@@ -95,9 +72,8 @@ def alphabeta(
     values: list[Number] = []
     for count, move in enumerate(moves, 1):
         after = state.play(move)
-        window = variant.window(state.kind, after.kind, alpha, beta)
-        window = study.window_below(state.kind, *window)
-        value = alphabeta(variant, study, after, depth - 1, move, *window)
+        window = study.window_below(state.kind, alpha, beta)
+        value = alphabeta(form, study, after, depth - 1, move, *window)
         visit.returned()
         if is_better(state.kind, value, values):
             visit.prefer()
@@ -107,7 +83,89 @@ def alphabeta(
         elif state.kind == "min":
             beta = min(beta, value)
         visit.narrow(alpha, beta)
-        if state.kind != "mean" and variant.has_enough(alpha, beta):
+        if state.kind != "mean" and form.has_enough(alpha, beta):
             visit.cut(moves[count:], depth)
             break
-    return visit.leave(variant.result(state.kind, values, alpha, beta))
+    return visit.leave(form.result(state.kind, values, alpha, beta))
+
+
+@dataclass(frozen=True, slots=True)
+class OneBound:
+    """The decisions of a form that hands down one bound: where and how a node tests its children.
+
+    `first_test` is the number of the first child that is tested, from 1.
+    """
+
+    first_test: int = 1
+    is_strict: bool = True
+
+    def has_enough(self, kind: str, count: int, value: Number, bound: Number | None) -> bool:
+        """Returns whether a node stops at its child number `count`, which has this value."""
+        if bound is None or count < self.first_test:
+            return False
+        if value == bound:
+            return not self.is_strict
+        return value > bound if kind == "max" else value < bound
+
+
+def one_bound(
+    form: OneBound,
+    study: Study,
+    state: State,
+    depth: float,
+    move: int | None = None,
+    bound: Number | None = None,
+    window: tuple[float, float] = (-INF, INF),
+) -> Number:
+    """Returns the value of a state by a form that hands down one bound, or a bound on it.
+
+    `bound` is the best value of the parent, None without one; the window shows it in the trace.
+    """
+    visit = study.enter(state, move, state.kind, *window)
+    if study.stops(state, depth):
+        return visit.stop(single_utility(study.leaf_value(state)))
+    alpha, beta = window
+    moves = study.moves(state, depth)
+    values: list[Number] = []
+    for count, move in enumerate(moves, 1):
+        after = state.play(move)
+        best = combine(state.kind, values) if values else None
+        below = None if is_unbounded(study, state.kind, after.kind) else best
+        window = window_of(state.kind, below)
+        value = one_bound(form, study, after, depth - 1, move, below, window)
+        visit.returned()
+        if is_better(state.kind, value, values):
+            visit.prefer()
+        values.append(value)
+        if state.kind == "max":
+            alpha = max(alpha, value)
+        elif state.kind == "min":
+            beta = min(beta, value)
+        visit.narrow(alpha, beta)
+        if form.has_enough(state.kind, count, value, bound):
+            visit.cut(moves[count:], depth)
+            break
+    return visit.leave(combine(state.kind, values))
+
+
+def is_unbounded(study: Study, kind: str, child_kind: str) -> bool:
+    """Returns whether a child gets no bound: only the other side can stop at the parent's best."""
+    return study.opens_below(kind) or child_kind in (kind, "mean")
+
+
+def window_of(kind: str, bound: Number | None) -> tuple[float, float]:
+    """Returns the window of a child that has the best value of its MAX or MIN parent."""
+    if bound is None:
+        return -INF, INF
+    return (bound, INF) if kind == "max" else (-INF, bound)
+
+
+#: The forms by name.
+VARIANTS: Mapping[str, Callable[[Study, State, float], Number]] = {
+    "fail-soft": partial(alphabeta, Windowed()),
+    "fail-hard": partial(alphabeta, Windowed(result=own_bound)),
+    "strict": partial(alphabeta, Windowed(has_enough=is_crossed)),
+    "one-bound": partial(one_bound, OneBound(first_test=2)),
+    "one-bound-early": partial(one_bound, OneBound()),
+    "parent-bound": partial(one_bound, OneBound(is_strict=False)),
+}

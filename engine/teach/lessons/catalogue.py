@@ -47,8 +47,21 @@ TOPICS = {title: tuple(lessons) for title, lessons in _BY_TOPIC.items()}
 LESSONS = tuple(_BY_NAME)
 
 
+#: The present names of lessons by those that old links have.
+FORMER_NAMES = {"two-functions": "static-functions"}
+
+
+def present_name(name: str) -> str:
+    """Returns the name that a lesson has now."""
+    return FORMER_NAMES.get(name, name)
+
+
 def load_lesson(name: str) -> Lesson:
-    """Returns the lesson with that name; raises UnknownName, which lists them."""
+    """Returns the lesson with that name, or with that former name.
+
+    Raises UnknownName, which lists the names.
+    """
+    name = present_name(name)
     if name not in _BY_NAME:
         raise UnknownName(f"there is no lesson {name[:40]!r}; there are {', '.join(LESSONS)}")
     return _BY_NAME[name]

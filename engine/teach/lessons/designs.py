@@ -15,12 +15,11 @@ from engine.teach.algorithms.flat import single_utility
 from engine.teach.algorithms.mapping import PLAIN
 from engine.teach.algorithms.polymorphic import SIDES
 from engine.teach.algorithms.study import Study, at_depth
-from engine.teach.lessons.first_cutoffs import FOUR_LEVELS, SEVEN_NODES
+from engine.teach.lessons.first_cutoffs import FOUR_LEVELS, GREEDY_TREE, SEVEN_NODES
 from engine.teach.lessons.lesson import AtPosition, Lesson, Run
-from engine.teach.states.board import Board
+from engine.teach.states.board import Board, StatusVisitor
 from engine.teach.states.state import GameState, Scale, TreeState
 from engine.teach.states.tree_text import parse_tree
-from engine.teach.trace import Number
 
 # --- fail-hard
 
@@ -44,21 +43,36 @@ alpha (MAX) or beta (MIN): I = {hard[I]}, D = {hard[D]}, E = {hard[E]}, B = {har
 DEEP_CUT = parse_tree("max(A: 10, B: min(C: max(D: min(D1: 5, D2: 7, D3: 9), E: 6)))", "One bound")
 
 
+def one_bound_sizes() -> Mapping[str, object]:
+    """Returns the nodes of the four-level tree that both places of the test need."""
+    root = TreeState.at_root(FOUR_LEVELS)
+    return {
+        name: explain(root, Plan(algorithm)).counts.nodes
+        for name, algorithm in (("four", "one-bound"), ("four_early", "one-bound-early"))
+    }
+
+
 ONE_BOUND = Lesson(
     title="One bound is not enough",
     summary="A child gets only its parent's best value, so there are no deep cut-offs.",
     page="""The simplest pruning hands down one number: the best value of the parent. MAX
 has {full[A]} from A. Deep below B, at D, MIN finds {full[D1]}. With a window D has the
-{full[A]} from three plies above and skips its other leaves: a deep cut-off. With one bound
-it has only the best value of C, which has none yet.""",
+{full[A]} from three plies above and skips its other leaves. With one bound it has only the
+best value of C, which has none yet. The slide evaluates the first child before its loop, and
+both its tests stand in the loop: no node stops before its second child.""",
     look_for=(
         "A window takes {full.nodes} nodes, one bound {one.nodes}, plain minimax "
         "{full.plain_nodes}. All find {full.value}.",
+        "Of the friends the slide takes {slide.nodes} nodes, with a test after every child "
+        "(one-bound-early) {early.nodes}; of the four-level tree {four} and {four_early}.",
     ),
     runs=(
-        Run("One bound", DEEP_CUT, Plan("one-bound"), "one"),
+        Run("One bound", DEEP_CUT, Plan("one-bound"), "one", "none"),
         Run("A window (fail-soft)", DEEP_CUT, Plan("fail-soft"), "full"),
+        Run("The friends, as on the slide", GREEDY_TREE, Plan("one-bound"), "slide", "none"),
+        Run("Tested after every child", GREEDY_TREE, Plan("one-bound-early"), "early", "none"),
     ),
+    facts=one_bound_sizes,
     compares=(0, 1),
 )
 
@@ -108,7 +122,7 @@ def hooks() -> Mapping[str, object]:
 
 
 TEMPLATE_METHOD = Lesson(
-    title="Design 1: a template method",
+    title="Design 1: template method and factory",
     summary="Classes for the sides, without any test of MAX or MIN.",
     page="""A node is an object. One method walks the moves, the same for both sides: the
 template method. What differs are hooks. MaxNode begins with the worst score {max_worst},
@@ -120,7 +134,7 @@ MIN?": each object has its own rule.""",
         "The lesson: where a test of a kind comes back in many places, make it a class. A new "
         "side, such as an opponent who may err, is a new class, and the template stays.",
         "The price: an object for each node. Read engine/teach/algorithms/polymorphic.py (form "
-        "nodes); each move gives a new state. Then see two-functions.",
+        "nodes); each move gives a new state. Then see alphabeta-classes.",
     ),
     runs=(
         Run("The template method", SEVEN_NODES, Plan("alphabeta", form="nodes"), "nodes"),
@@ -129,7 +143,31 @@ MIN?": each object has its own rule.""",
     facts=hooks,
 )
 
-# --- two-functions
+# --- alphabeta-classes
+
+ALPHABETA_CLASSES = Lesson(
+    title="Design 2: AlphaBetaMax and AlphaBetaMin",
+    summary="The classes of the sides with a window: a node returns its alpha or its beta.",
+    page="""The template method stays, and so do the hooks. AlphaBetaMax is a MaxNode, and
+AlphaBetaMin a MinNode: each makes the other one with its own window, alpha and beta. After
+each move AlphaBetaMax raises alpha, AlphaBetaMin lowers beta, and both stop where alpha is as
+great as beta. What differs from design 1 is the final score: AlphaBetaMax returns its alpha,
+AlphaBetaMin its beta. That is fail-hard: E is {hard[E]} here, and {soft[E]} where a node
+returns the best score that it found.""",
+    look_for=(
+        "The same {hard.nodes} of {hard.plain_nodes} nodes as every other alpha-beta; D and I are "
+        "{hard[D]} and {hard[I]}, the beta that A hands down.",
+        "Read engine/teach/algorithms/polymorphic.py (algorithm fail-hard, form nodes). Then see "
+        "static-functions.",
+    ),
+    runs=(
+        Run("AlphaBetaMax", FOUR_LEVELS, Plan("fail-hard", form="nodes"), "hard", "none"),
+        Run("Design 1", FOUR_LEVELS, Plan("alphabeta", form="nodes"), "soft", "none"),
+    ),
+    compares=(0, 1),
+)
+
+# --- static-functions
 
 
 def likeness() -> Mapping[str, object]:
@@ -141,8 +179,8 @@ def likeness() -> Mapping[str, object]:
     return {"lines": len(ours), "differ": len(ours) - sum(block.size for block in blocks)}
 
 
-TWO_FUNCTIONS = Lesson(
-    title="Design 2: two functions",
+STATIC_FUNCTIONS = Lesson(
+    title="Design 3: static functions",
     summary="One function for MAX and one for MIN, which call each other.",
     page="""No objects: max_value and min_value are two functions that call each other. Each
 has one side, so there is nothing to ask and nothing to make. It trades flexibility for speed
@@ -165,45 +203,66 @@ change of the other, too.""",
 
 # --- map
 
-FOUR_MOVES = parse_tree("max(a: 12, b: min(1, 2), c: 30, d: 3)")
+FOUR_MOVES = parse_tree("max(a: 0, b: min(1, 2), c: 30, d: -3)")
+
+
+class Calls(StatusVisitor[None]):
+    """Writes down which method a board calls, and takes the value of a move."""
+
+    def __init__(self, board: Board) -> None:
+        self.board, self.calls = board, list[str]()
+        self.best = PLAIN["max"](PLAIN)
+        self.move = 0
+
+    def won(self) -> None:
+        self.take("won")
+
+    def lost(self) -> None:
+        self.take("lost")
+
+    def drawn(self) -> None:
+        self.take("drawn")
+
+    def ongoing(self) -> None:
+        self.take("ongoing")
+
+    def take(self, call: str) -> None:
+        """Writes the call down, and gives the accumulator the move with its value."""
+        self.calls.append(call)
+        value = explain(self.board.state, Plan("minimax")).value
+        self.best.take(self.move, single_utility(value or 0))
 
 
 def map_calls() -> Mapping[str, object]:
     """Returns the calls of a map over four moves, and the best value and its move."""
     board = Board(TreeState.at_root(FOUR_MOVES))
-    root = board.state
-    best = PLAIN["max"](PLAIN)
-    calls: list[str] = []
+    root, calls = board.state, Calls(board)
 
-    def if_ongoing(move: int) -> Number:
-        calls.append("ongoing")
-        return single_utility(explain(board.state, Plan("minimax")).value or 0)
+    def each(move: int) -> None:
+        calls.move = move
+        board.accept(calls)
 
-    def if_finished(move: int) -> Number:
-        calls.append("finished")
-        return single_utility(board.state.utility() or 0)
-
-    for move, value in board.map(root.moves(), if_ongoing, if_finished):
-        best.take(move, value)
-    assert best.move is not None
-    return {"calls": ", ".join(calls), "value": best.value, "move": root.name(best.move)}
+    board.map(root.moves(), each, calls.best)
+    assert calls.best.move is not None
+    best = {"value": calls.best.value, "move": root.name(calls.best.move)}
+    return {"calls": ", ".join(calls.calls), **best}
 
 
 MAP = Lesson(
-    title="Design 3: map and accumulators",
-    summary="The board maps functions over its moves, into an accumulator.",
-    page="""The board has a service: map plays each move, calls one function if the game goes
-on and another if it is finished, and takes the move back. A status visitor (won, lost, drawn,
-ongoing) chooses between the two. For four moves: {calls}. An accumulator takes the
-moves with their values and holds the best value and its move: here {value} and {move}. It makes
-its own opposite for the next ply, and as an alpha-beta accumulator it knows when it has enough.
-The map is lazy: then the rest is never played.""",
+    title="001's map: visitor and accumulators",
+    summary="The board maps a function over its moves, into an accumulator.",
+    page="""The algorithm has no loop. It hands a function, the lambda, to the board, whose map
+plays each move, calls it and takes the move back. The lambda lets a status visitor see the
+board: won, lost and drawn give updateBest 1, -1 and 0, or the chosen utilities, and going on
+what the next map finds. For four moves: {calls}. The accumulator holds the best
+value and its move, here {value} and {move}, and makes its own opposite for the next ply. As an
+alpha-beta accumulator it says when it has enough: then the board plays no further move.""",
     look_for=(
         "After R1 the accumulator of R has enough: alpha {pruned[L]}, beta {pruned[R1]}. R2 is "
         "never played.",
         "The lesson: the walk over the moves is written once, in the board, and what to do there "
-        "is an argument. Read algorithms/mapping.py and states/board.py in engine/teach (the "
-        "algorithm accumulators).",
+        "is an argument. 001 stops where d > maximum: its maximum 3 is our depth 4 from a root "
+        "with d = 0. Read algorithms/mapping.py and states/board.py in engine/teach (form map).",
     ),
     runs=(
         Run("Accumulators", SEVEN_NODES, Plan("accumulators"), "pruned"),

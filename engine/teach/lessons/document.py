@@ -11,7 +11,13 @@ from typing import Any
 
 import msgspec
 
-from engine.teach.lessons.catalogue import LESSONS, TOPICS, lesson_traces, load_lesson
+from engine.teach.lessons.catalogue import (
+    LESSONS,
+    TOPICS,
+    lesson_traces,
+    load_lesson,
+    present_name,
+)
 from engine.teach.lessons.lesson import Run, fill_texts
 from engine.teach.lessons.questions import lesson_quiz
 from engine.teach.requests.request import TraceRequest
@@ -98,7 +104,7 @@ def lesson_document(name: str, traces: Sequence[Trace] | None = None) -> dict[st
 
     Without the traces of its runs it runs their searches.
     """
-    lesson = load_lesson(name)
+    name, lesson = present_name(name), load_lesson(name)
     traces = traces or lesson_traces(name)
     texts = fill_texts(lesson, traces)
     place = LESSONS.index(name)

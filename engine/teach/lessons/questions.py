@@ -282,12 +282,21 @@ def path_of(trace: Trace, row: int) -> list[str]:
     return moves[::-1]
 
 
+#: The value of a child at which a node stops, by the form that hands down one bound.
+ONE_BOUND_TESTS = {
+    "one-bound": "beyond the bound, and not that of the first child",
+    "one-bound-early": "beyond the bound, not equal to it",
+    "parent-bound": "beyond the bound, or equal to it",
+}
+
+
 def cut_hint(trace: Trace, row: int) -> str:
     """Returns the hint for the question whether the rest of a node is cut off."""
     if trace.algorithm == "optimistic":
         return "An optimistic search stops as soon as it has found a win."
-    if trace.algorithm == "one-bound":
-        return "A node knows only the best value of the node just above. Is this one worse for it?"
+    if trace.algorithm in ONE_BOUND_TESTS:
+        test = ONE_BOUND_TESTS[trace.algorithm]
+        return f"A node knows only the best value of the node just above. Is this value {test}?"
     rule = "greater than beta" if trace.algorithm == "strict" else "as great as beta, or greater"
     if trace.nodes.kind[row] == "max":
         return (
@@ -304,6 +313,9 @@ def cut_reason(trace: Trace, row: int, step: int, is_cut: bool) -> str:
     """Returns why the rest of a node is cut off after some steps, or why it is not."""
     alpha, beta = window_at(trace, row, step)
     ends = f"alpha is {_end(alpha, LOWEST)} and beta is {_end(beta, HIGHEST)}"
+    if not is_cut and alpha is not None and beta is not None and alpha >= beta:
+        test = ONE_BOUND_TESTS.get(trace.algorithm, "beyond the bound, not equal to it")
+        return f"It is not cut off: {ends}, but this form asks for a value {test}."
     if not is_cut:
         return f"It is not cut off: {ends}, and a value between them would still matter."
     if trace.algorithm == "optimistic":

@@ -117,7 +117,9 @@ def _cut_questions(trace: Trace) -> list[Question]:
             continue
         is_cut = steps.what[count] == "cut"
         alpha, beta = _end(windows[parent][0], "-inf"), _end(windows[parent][1], "inf")
-        ends = f"alpha {alpha} {'>=' if is_cut else '<'} beta {beta}"
+        low, high = windows[parent]
+        is_crossed = is_cut or (low is not None and high is not None and low >= high)
+        ends = f"alpha {alpha} {'>=' if is_crossed else '<'} beta {beta}"
         questions.append(
             Question(
                 count,

@@ -1,18 +1,20 @@
-"""The log of the first founding text, line for line, and the match around it.
+"""The log of the first founding text, line for line, and the game around it.
 
 Every line names the side and what it does. The root is the TOP node; A and B are alpha and beta
-after a scored move. Without a bound they are the least and the greatest number of 32 bits. Plain
-minimax has A and B too: the bounds that alpha-beta would have there, with a fresh window for each
-root move. It does not use them.
+after a scored move. Without a bound they are the least and the greatest number of 32 bits. The
+first program cuts by them: it is fail-hard alpha-beta with a fresh window for each root move. Plain
+minimax has A and B too: the bounds that alpha-beta would have there. It does not use them.
 """
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from engine.game import Position
 from engine.notation import read_move
+from engine.rules.errors import GameError
 from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.algorithms.meaning import GUARANTEED_WIN
 from engine.teach.errors import NotPossible
@@ -25,6 +27,8 @@ from engine.teach.trace import WINDOWED, End, OneValue, StepKind, Trace
 LEAST, GREATEST = -(2**31), 2**31 - 1
 #: The name of the person in a classic match.
 PERSON = "Dave"
+#: Maximum length of a person's name, in characters.
+MAX_NAME = 40
 #: The names of the strategies as a classic match shows them; all others are MiniMax.
 STRATEGIES = {
     "average": "AverageMiniMax",
@@ -39,7 +43,7 @@ END_FOR_ALL = "END"
 #: The steps of a node that the log shows at its parent's level.
 PARENT_STEPS = ("enter", "returned")
 #: The last line of the log when the program has found a win.
-BOAST = "I've got you now"
+BOAST = "I've got you now... ha ha ha !!!"
 #: The algorithms without windows whose log shows the bounds of alpha-beta.
 WITH_UNCUT_WINDOWS = ("minimax", "negamax")
 #: A move of sticks, in the game's notation.
@@ -199,41 +203,148 @@ def board_lines(position: Position) -> list[str]:
     """Returns the board: sticks as numbered rows of bars, any other game as its position's text."""
     if position.game.id != "sticks":
         return [position.text()]
-    rows = position.text().split()[0].split("-")
-    return [f"{row} : {'| ' * int(count)}".rstrip() for row, count in enumerate(rows, 1)]
+    return [f"{row}. {'|' * count}".rstrip() for row, count in enumerate(row_counts(position), 1)]
 
 
-def classic_match(position: Position, plan: Plan, moves: Sequence[str]) -> Iterator[str]:
-    """Yields the lines of a match: Dave plays the given moves, and the program answers with a log.
+def row_counts(position: Position) -> list[int]:
+    """Returns the number of sticks in each row."""
+    return [int(count) for count in position.text().split()[0].split("-")]
 
-    It ends after the given moves. Raises NotPossible if one is left when the game is over.
+
+class Console(Protocol):
+    """Where a classic game is played."""
+
+    def say(self, line: str) -> None:
+        """Shows a line."""
+
+    def ask(self, prompt: str) -> str:
+        """Shows a prompt, and returns what the person answers; raises EOFError without a person."""
+
+    def refuse(self, reason: str) -> None:
+        """Takes an answer that is not possible, with what was expected; the question returns."""
+
+
+class Script:
+    """A console whose answers are known: `lines` has the game as the person would have seen it."""
+
+    def __init__(self, answers: Iterable[str]) -> None:
+        self._answers = list(reversed(list(answers)))
+        self.lines: list[str] = []
+
+    @property
+    def rest(self) -> Sequence[str]:
+        """The answers that nobody has asked for."""
+        return self._answers[::-1]
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+    def ask(self, prompt: str) -> str:
+        if not self._answers:
+            raise EOFError
+        self.lines.append(prompt + self._answers[-1])
+        return self._answers.pop()
+
+    def refuse(self, reason: str) -> None:
+        raise NotPossible(reason)
+
+
+def classic_match(position: Position, plan: Plan, moves: Sequence[str]) -> list[str]:
+    """Returns the lines of a classic game in which Dave plays the given moves, and then goes.
+
+    Raises NotPossible if a move is not possible, or one is left when the game is over.
     """
-    program, seat = player_name(plan), position.turn
-    yield f"{PERSON} against {program}"
-    yield from ("", *board_lines(position), "")
+    answers = [PERSON]
     for move in moves:
-        if position.outcome() is not None:
-            raise NotPossible(f"the game is over before {move[:40]}")
-        token = read_move(position, move).token
-        position = position.play(position.parse_move(token))
-        yield f"{PERSON} : {move_text(position.game.id, token)}"
-        yield from ("", *board_lines(position), "")
-        if position.outcome() is None:
-            root = GameState.at_root(position, plan.utilities)
-            trace = explain(root, replace(plan, plain_limit=0))
-            yield from _answer(trace, program)
-            position = position.play(position.parse_move(trace.line[0]))
-            yield from ("", *board_lines(position), "")
-    outcome = position.outcome()
-    if outcome is not None:
-        names = {None: "Nobody", seat: PERSON}
-        yield f"{names.get(outcome.winner, program)} wins"
+        match = STICKS_MOVE.fullmatch(move) if position.game.id == "sticks" else None
+        answers += match.groups() if match else [move]
+    script = Script(answers)
+    try:
+        play_classic(position, plan, script)
+    except EOFError:
+        script.lines.append("")
+    if script.rest:
+        raise NotPossible(f"the game is over before {moves[-1][:40]}")
+    return script.lines
 
 
-def _answer(trace: Trace, program: str) -> Iterator[str]:
-    """The log of the program's search, and its move."""
-    yield from log_lines(trace)
-    yield f"{program} : {move_text(trace.game, trace.line[0])}"
+def play_classic(position: Position, plan: Plan, console: Console) -> None:
+    """Plays the first program: a person against a search that shows its log, to the end.
+
+    The person has the side to move. Raises EOFError where the console has no answer.
+    """
+    program, seat = f"<< {player_name(plan)} >>", position.turn
+    console.say(f"!!!! Welcome to {position.game.title} !!!!")
+    person = f"<< {_ask_name(console)} >>"
+    console.say(f"{person} VS. {program} !!!!")
+    _show_board(position, console)
+    while (outcome := position.outcome()) is None:
+        is_person = position.turn == seat
+        console.say(f"{person if is_person else program} It is your turn ...")
+        move = _ask_move(position, console) if is_person else _answer(position, plan, console)
+        name = move_text(position.game.id, position.format_move(move))
+        console.say(f"{person if is_person else program} moved: {name}")
+        console.say("")
+        position = position.play(move)
+        _show_board(position, console)
+    if outcome.winner is None:
+        console.say("It is a DRAW !!!!")
+    else:
+        console.say(f"{person if outcome.winner == seat else program} is the WINNER !!!!")
+
+
+def _show_board(position: Position, console: Console) -> None:
+    for line in (*board_lines(position), ""):
+        console.say(line)
+
+
+def _ask_name(console: Console) -> str:
+    """The person's name."""
+    while True:
+        name = console.ask("Human #1... What is your name? ").strip()
+        if 0 < len(name) <= MAX_NAME and name.isprintable():
+            return name
+        console.refuse(f"a name has 1 to {MAX_NAME} characters that can be printed")
+
+
+def _ask_move(position: Position, console: Console) -> int:
+    """A legal move of the person: in sticks the row, then the number of sticks."""
+    while True:
+        if position.game.id != "sticks":
+            token = console.ask("Which move ??? ").strip()
+        elif not (token := _ask_sticks(position, console)):
+            continue
+        try:
+            return position.parse_move(read_move(position, token).token)
+        except GameError as error:
+            console.refuse(str(error))
+
+
+def _ask_sticks(position: Position, console: Console) -> str:
+    """The token of a move; "" after a refusal."""
+    allowed: dict[str, list[str]] = {}
+    for token in position.tokens():
+        row, count = token.split("x")
+        allowed.setdefault(row, []).append(count)
+    row = console.ask("Which row ??? ").strip()
+    if row not in allowed:
+        console.refuse(f"a row with sticks is expected, {' or '.join(allowed)}, not {row[:40]!r}")
+        return ""
+    count = console.ask("How many sticks ??? ").strip()
+    if count not in allowed[row]:
+        counts = " or ".join(allowed[row])
+        console.refuse(f"of row {row} you may take {counts}, not {count[:40]!r}")
+        return ""
+    return f"{row}x{count}"
+
+
+def _answer(position: Position, plan: Plan, console: Console) -> int:
+    """The program's move, after the log of its search."""
+    root = GameState.at_root(position, plan.utilities)
+    trace = explain(root, replace(plan, plain_limit=0))
+    for line in log_lines(trace):
+        console.say(line)
+    return position.parse_move(trace.line[0])
 
 
 def log_lines(trace: Trace, levels: int | None = None) -> Iterator[str]:

@@ -187,10 +187,12 @@ def counts_text(trace: Trace) -> str:
 
 
 def task_text(trace: Trace) -> str:
-    """Returns how the search was made: its algorithm, form, depth, order and evaluator."""
+    """Returns how the search was made: its algorithm, form, depth, order, evaluator, windows."""
     depth = "to the end" if trace.depth is None else f"depth {trace.depth}"
     form = "" if trace.form == "flat" else f" (form: {trace.form})"
-    return f"{trace.algorithm}{form}, {depth}, order {trace.order}, evaluator {trace.evaluator}"
+    fresh = ", a fresh window for each root move" if trace.fresh else ""
+    order = f"order {trace.order}, evaluator {trace.evaluator}"
+    return f"{trace.algorithm}{form}, {depth}, {order}{fresh}"
 
 
 def _head(trace: Trace) -> str:

@@ -10,14 +10,7 @@ from typing import Any
 
 from engine.game import Game
 from engine.rules.registry import game_ids, load_game
-from engine.teach.algorithms.explain import (
-    ALGORITHMS,
-    FORMS,
-    IN_ALL_FORMS,
-    TITLES,
-    WITH_TABLE,
-    Plan,
-)
+from engine.teach.algorithms.explain import ALGORITHMS, FORMS, IN_FORM, TITLES, Plan
 from engine.teach.algorithms.study import MAX_PLY
 from engine.teach.requests.request import TEXT_BYTES
 from engine.teach.requests.task import GAME_DEPTH
@@ -52,6 +45,7 @@ PAIRS = (
     ("Alpha-beta and minimax", {"algorithm": "alphabeta"}, {"algorithm": "minimax"}),
     ("Best order and worst", {"algorithm": "alphabeta", "order": "best"}, {"order": "worst"}),
     ("Fail-hard and fail-soft", {"algorithm": "fail-hard"}, {"algorithm": "fail-soft"}),
+    ("One bound, later and early", {"algorithm": "one-bound"}, {"algorithm": "one-bound-early"}),
     ("Average and minimax", {"algorithm": "average"}, {"algorithm": "minimax"}),
 )
 #: The fields of a request that have the defaults of a plan.
@@ -116,11 +110,13 @@ def entry(name: str, text: str, refuses: Refusals | None = None) -> Entry:
 def algorithm_refusals(name: str) -> Refusals:
     """Returns the fields and values that conflict with an algorithm."""
     refuses: dict[str, Mapping[str, str]] = {}
-    if name not in IN_ALL_FORMS:
-        reason = "only minimax, alphabeta and average are written in this form"
-        refuses["form"] = {form: reason for form in FORMS if form != "flat"}
-    elif name not in WITH_TABLE:
-        refuses["form"] = {"table": f"only {' and '.join(WITH_TABLE)} can remember states"}
+    missing = {
+        form: f"only {', '.join(allowed)} are written in this form"
+        for form, allowed in IN_FORM.items()
+        if name not in allowed
+    }
+    if missing:
+        refuses["form"] = missing
     if name == "max-n":
         refuses["player"] = {"*": "max-n has a value for each player, so none is chosen"}
     if name == "greedy":
@@ -136,7 +132,7 @@ def form_refusals(name: str) -> Refusals:
     """Returns the fields and values that conflict with a form."""
     if name == "flat":
         return {}
-    allowed = WITH_TABLE if name == "table" else IN_ALL_FORMS
+    allowed = IN_FORM[name]
     reason = f"the form {name} exists only for {', '.join(allowed)}"
     return {"algorithm": {other: reason for other in ALGORITHMS if other not in allowed}}
 

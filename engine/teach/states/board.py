@@ -9,8 +9,8 @@ way to take a move back.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from typing import Generic, TypeVar
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar
 
 from engine.teach.states.state import State, Status
 
@@ -70,45 +70,25 @@ class Board:
                 return visitor.ongoing()
 
     def map(
-        self,
-        moves: Iterable[int],
-        if_ongoing: Callable[[int], T],
-        if_finished: Callable[[int], T],
-    ) -> Iterator[tuple[int, T]]:
-        """Yields each move with the answer of the function that fits the status after it.
+        self, moves: Sequence[int], each: Callable[[int], None], accumulator: "Accumulating"
+    ) -> Sequence[int]:
+        """Plays each move, calls the function on the board after it, and takes the move back.
 
-        The board plays a move, calls the function, and takes the move back. It is lazy: it plays
-        the next move only when the caller asks for the next pair.
+        It ends when the accumulator, which the function fills, has enough. Returns the moves that
+        were not played.
         """
-        for move in moves:
+        for count, move in enumerate(moves, 1):
             self.play(move)
-            answers = FinishedVisitor(move, if_ongoing, if_finished)
-            answer = self.accept(answers)
+            each(move)
             self.take_back()
-            yield move, answer
+            if accumulator.has_enough:
+                return moves[count:]
+        return ()
 
 
-class FinishedVisitor(StatusVisitor[T]):
-    """Calls one function for a finished game and another for an ongoing one."""
+class Accumulating(Protocol):
+    """What a map over the moves is for: it says when no further move matters."""
 
-    def __init__(
-        self,
-        move: int,
-        if_ongoing: Callable[[int], T],
-        if_finished: Callable[[int], T],
-    ) -> None:
-        self.move = move
-        self.if_ongoing = if_ongoing
-        self.if_finished = if_finished
-
-    def won(self) -> T:
-        return self.if_finished(self.move)
-
-    def lost(self) -> T:
-        return self.if_finished(self.move)
-
-    def drawn(self) -> T:
-        return self.if_finished(self.move)
-
-    def ongoing(self) -> T:
-        return self.if_ongoing(self.move)
+    @property
+    def has_enough(self) -> bool:
+        """Whether no further move matters."""

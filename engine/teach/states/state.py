@@ -168,7 +168,10 @@ MAX_ESTIMATES = 50_000
 
 @dataclass(frozen=True)
 class GameState:
-    """A position of a registered game; MAX is the seat that was to move at the root."""
+    """A position of a registered game.
+
+    MAX is the seat that the rules name, or else the one that was to move at the root.
+    """
 
     position: Position
     max_seat: int
@@ -182,8 +185,10 @@ class GameState:
     def at_root(cls, position: Position, scale: Scale, max_seat: int | None = None) -> "GameState":
         """Returns the root state of a search from a position.
 
-        MAX is the given seat; without one, the side to move.
+        MAX is the given seat; without one, that of the rules, or else the side to move.
         """
+        if max_seat is None:
+            max_seat = position.game.maximizer(position.state)
         game = RememberingGame(position.game)
         root = Position(game, position.options, position.state, position.last, position.past)
         return cls(root, position.turn if max_seat is None else max_seat, scale)
@@ -206,7 +211,10 @@ class GameState:
 
     def score(self, status: Status) -> Value:
         if (points := self.points()) is not None:
-            return points[self.max_seat]
+            maximizer = self.position.game.maximizer(self.position.state)
+            if maximizer is None:
+                return points[self.max_seat]
+            return sum(points) if maximizer == self.max_seat else -sum(points)
         if status is Status.WON:
             return self.scale.win - self.scale.by_distance * self.ply
         if status is Status.LOST:
@@ -214,7 +222,7 @@ class GameState:
         return self.scale.draw
 
     def points(self) -> tuple[int, int] | None:
-        """Returns the points of both seats in a finished state, where they are the utilities.
+        """Returns the points of both seats in a finished state, where utilities come from them.
 
         That is so in a game with SEARCH "teach". In any other game the winner decides the utility.
         """

@@ -18,8 +18,10 @@ from engine.rules.registry import game_ids
 from engine.teach.__main__ import main
 from engine.teach.algorithms.explain import ALGORITHMS, FORMS
 from engine.teach.lessons.catalogue import LESSONS
+from engine.teach.options import make_parser, make_task
 from engine.teach.states.tree import decode_tree
 from engine.teach.trace import Nodes, Skipped, Steps, Trace
+from tests.engine.teach.test_founding_numbers import TRANSCRIPT
 
 #: The root of the repository.
 ROOT = Path(__file__).parents[3]
@@ -135,6 +137,83 @@ def test_a_classic_log_has_fresh_windows(tmp_path: Path, capsys: Output) -> None
         assert main(["--tree", str(tree), "--log", "classic", *words]) == 0
         fresh_windows.append(capsys.readouterr().out.count("A = -2147483648"))
     assert fresh_windows == [4, 2]
+
+
+def play_first_program(monkeypatch: pytest.MonkeyPatch, answers: str, *arguments: str) -> int:
+    """Runs the first program with these lines as its input."""
+    monkeypatch.setattr("sys.stdin", io.StringIO(answers))
+    return main(["--classic", *arguments])
+
+
+def test_the_first_program(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    """`--classic` with answers from a pipe, and `--match`, are the printed game."""
+    assert play_first_program(monkeypatch, "Dave\n3\n3\n") == 0
+    assert capsys.readouterr().out == TRANSCRIPT
+    assert main(["--match", "3x3"]) == 0
+    assert capsys.readouterr().out == TRANSCRIPT
+
+
+#: Answers that the first program refuses, after a name, and what it expected.
+REFUSED = [
+    ("4", "a row with sticks is expected, 1 or 2 or 3, not '4'"),
+    ("", "a row with sticks is expected"),
+    ("\u0663", "a row with sticks is expected"),
+    ("2\n3", "of row 2 you may take 1 or 2, not '3'"),
+    ("3\n-1", "of row 3 you may take 1 or 2 or 3, not '-1'"),
+]
+
+
+@pytest.mark.parametrize(("answers", "reason"), REFUSED)
+def test_the_first_program_asks_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output, answers: str, reason: str
+) -> None:
+    """An answer that is not possible is refused with what was expected; the game goes on."""
+    assert play_first_program(monkeypatch, f"\n\x1b\nDave\n{answers}\n3\n3\n") == 0
+    out = capsys.readouterr().out
+    assert out.count("a name has 1 to 40 characters") == 2
+    assert out.count(f"({reason}") == 1
+    assert out.endswith(TRANSCRIPT[-60:])
+
+
+def test_the_first_program_of_other_games(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+    """Any game is played with one prompt for the move; a person can win, and a game be drawn."""
+    game = ("--game", "tic-tac-toe", "--position")
+    assert play_first_program(monkeypatch, "Ada\nz9\nc1\n", *game, "XX.OO....") == 0
+    out = capsys.readouterr().out
+    assert "('z9' is not a move of Tic-tac-toe" in out
+    assert out.splitlines()[-1] == "<< Ada >> is the WINNER !!!!"
+    assert play_first_program(monkeypatch, "Ada\nc3\n", *game, "XOXXOOOX.") == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "It is a DRAW !!!!"
+
+
+def test_the_first_program_without_a_person(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output, tmp_path: Path
+) -> None:
+    """An input that ends is an error, as is a tree in place of a game."""
+    assert play_first_program(monkeypatch, "Dave\n3\n") == 2
+    assert "the input ended before the game was over" in capsys.readouterr().err
+    tree = tmp_path / "tree.txt"
+    tree.write_text(TREE)
+    for words in (["--classic"], ["--match", "a"]):
+        assert main(["--tree", str(tree), *words]) == 2
+        assert f"{words[0]} goes with --game, not with a tree" in capsys.readouterr().err
+    assert main(["--match", "3x3,1x1"]) == 2
+    assert "the game is over before 1x1" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "plan"),
+    [
+        ([], ("fail-hard", True)),
+        (["--algorithm", "minimax"], ("minimax", True)),
+        (["--window", "inherited"], ("fail-hard", False)),
+    ],
+)
+def test_the_search_of_a_classic_log(words: list[str], plan: tuple[str, bool]) -> None:
+    """A classic log is that of fail-hard with fresh windows, unless others are chosen."""
+    options = make_parser("").parse_args(["--game", "sticks", "--log", "classic", *words])
+    task = make_task(options)
+    assert (task.plan.algorithm, task.plan.fresh) == plan
 
 
 @pytest.mark.parametrize("lesson", LESSONS)

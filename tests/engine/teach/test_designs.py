@@ -164,27 +164,62 @@ def test_the_page_shows_both_ways_to_play() -> None:
     assert board == [1, 2, 3]
 
 
-def test_the_map_is_lazy() -> None:
-    """The board plays a move when its value is requested, and takes it back before it yields."""
+def test_the_board_maps_until_the_accumulator_has_enough() -> None:
+    """The board has the loop: it plays each move, calls the function, and takes the move back.
+
+    It stops when the accumulator has enough, and returns the moves that it did not play.
+    """
     board = Board(TreeState.at_root(parse_tree("max(a: 3, b: min(1, 2), c: 5)")))
     start = board.state
-    played: list[str] = []
+    for enough, played, rest in ((3, "a", "bc"), (0, "a", "bc"), (9, "abc", "")):
+        best = mapping.Alpha(mapping.WINDOWED, -INF, enough)
+        seen: list[str] = []
 
-    def score(move: int) -> Number:
-        played.append(f"finished {start.name(move)}")
-        return len(played)
+        def each(move: int, seen: list[str] = seen, best: mapping.Alpha = best) -> None:
+            assert board.state == start.play(move)
+            seen.append(start.name(move))
+            best.take(move, 3)
 
-    def search(move: int) -> Number:
-        played.append(f"ongoing {start.name(move)}")
-        return -len(played)
+        left = board.map(start.moves(), each, best)
+        assert ("".join(seen), "".join(map(start.name, left))) == (played, rest)
+        assert board.state == start
 
-    values = board.map(start.moves(), search, score)
-    assert next(values) == (0, 1)
-    assert board.state == start
-    assert played == ["finished a"]
-    assert next(values) == (1, -2)
-    assert played == ["finished a", "ongoing b"]
-    assert board.state == start
+
+def test_the_algorithm_of_the_map_has_no_loop() -> None:
+    """Only the board walks over the moves: the module of 001's map has no loop."""
+    tree = ast.parse(Path(mapping.__file__).read_text("utf-8"))
+    loops = [node for node in ast.walk(tree) if isinstance(node, ast.For | ast.While)]
+    assert loops == []
+
+
+@pytest.mark.parametrize("scale", [Scale(), Scale(-3, 0.5, 7)])
+def test_update_best_by_the_status(scale: Scale) -> None:
+    """Won, lost and drawn give updateBest 1, -1 and 0 or the chosen utilities; else it goes on."""
+    # X plays and wins with g; O plays and wins with g; X fills the board; X opens.
+    cases = {"XXXOO....": scale.win, "OOOXX.X..": scale.lose, "XOXXOOOXX": scale.draw}
+    for text, score in {**cases, ".........": None}.items():
+        state = GameState.at_root(load_game("tic-tac-toe").position(text), scale, 0)
+        search = Study(lambda state: 0.25, lambda study, state, moves, depth: moves, at_depth)
+        root = TreeState.at_root(parse_tree("max(a: 1)"))
+        visit = search.enter(root, None, "max", -INF, INF)
+        best = mapping.Highest(mapping.PLAIN)
+        Board(state).accept(mapping.UpdateBest(search, Board(state), 0, best, visit, 0))
+        assert (best.move, best.value) == (0, 0.25 if score is None else score)
+
+
+def test_design_2_is_fail_hard() -> None:
+    """AlphaBetaMax and AlphaBetaMin leave the trace of fail-hard; their scores are their bounds."""
+    highest, lowest = (
+        side(study(), polymorphic.FAIL_HARD, True, 3, 8)
+        for side in (polymorphic.AlphaBetaMax, polymorphic.AlphaBetaMin)
+    )
+    assert (highest.final_score(), lowest.final_score()) == (3, 8)
+    assert (type(highest), type(lowest)) == (lowest.opposite(), highest.opposite())
+    rng = random.Random(10)
+    for _ in range(30):
+        tree = random_tree(rng)
+        flat, nodes = (on_tree(tree, "fail-hard", form=form) for form in ("flat", "nodes"))
+        assert (flat.nodes, flat.steps, flat.line) == (nodes.nodes, nodes.steps, nodes.line)
 
 
 def test_an_accumulator_keeps_the_move() -> None:
@@ -212,6 +247,7 @@ def check_all_agree(root: State, plan: Plan, value: Number | None = None) -> Non
     for form in ("nodes", "pair", "map", "table"):
         for name in ("minimax", "alphabeta"):
             plans.append(Plan(name, plan.depth, form=form, plain_limit=0))
+    plans.append(Plan("fail-hard", plan.depth, form="nodes", plain_limit=0))
     reference = explain(root, Plan("alphabeta", plan.depth, plain_limit=0))
     assert value in (None, reference.value)
     plain = explain(root, plans[0])

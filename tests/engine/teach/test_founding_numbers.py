@@ -24,6 +24,8 @@ from tests.engine.teach.checks import on_tree
 NUMBERS: dict[str, dict[str, Any]] = tomllib.loads(
     (Path(__file__).parents[2] / "data/founding/numbers.toml").read_text("utf-8")
 )
+#: The game of sticks as the first text prints it, with the answers of the person.
+TRANSCRIPT = (Path(__file__).parents[2] / "data/founding/sticks.txt").read_text("utf-8")
 
 
 def row(number: int) -> dict[str, Any]:
@@ -90,10 +92,17 @@ def test_row_1_the_variants() -> None:
     assert (plain.value, plain.line[0]) == (expected["value"], expected["plays"])
     assert plain.counts.nodes == expected["all_nodes"]
     assert value_at(plain, "L2") <= value_at(plain, "K")  # type: ignore[operator]
-    one_bound = searched(1, "one-bound")
-    assert one_bound.counts.nodes == expected["one_bound"]["nodes"]
-    assert names(one_bound)[1] == expected["one_bound"]["skipped"]
-    assert (one_bound.value, one_bound.line[0]) == (expected["value"], expected["plays"])
+
+
+@pytest.mark.parametrize("number", [1, 5, 6])
+@pytest.mark.parametrize("form", ["one-bound", "one-bound-early", "parent-bound"])
+def test_one_bound_as_printed_and_early(number: int, form: str) -> None:
+    """As printed, a node never stops before its second child; the value and the choice stay."""
+    expected, trace = row(number), searched(number, form)
+    figures = expected["one_bound_forms"][form]
+    assert (trace.counts.nodes, trace.counts.leaves) == (figures["nodes"], figures["leaves"])
+    assert names(trace)[1] == figures["skipped"]
+    assert (trace.value, trace.line[0]) == (expected["value"], searched(number, "minimax").line[0])
 
 
 def sticks_after_first_move(fresh: bool) -> Trace:
@@ -135,18 +144,15 @@ def test_row_2_the_rules() -> None:
 
 
 def test_row_2_the_match() -> None:
-    """Dave takes 3 from row 3 and loses to the program, which prints its log and its boast."""
+    """The game of the first text line for line, with its prompts, its log and its boast."""
     expected = row(2)
-    plan = Plan("alphabeta", expected["depth"], evaluator="random", fresh=True)
+    plan = Plan("fail-hard", expected["depth"], evaluator="random", fresh=True)
     assert player_name(plan) == expected["program"]
     start = load_game("sticks").start({"rows": expected["rows"]})
-    lines = list(classic_match(start, plan, [expected["first_move"]]))
-    assert lines[0] == f"{expected['person']} against {expected['program']}"
-    assert lines[2:5] == expected["board"]
-    assert "\n".join(lines).count(expected["log"].strip("\n")) == 1
+    lines = classic_match(start, plan, [expected["first_move"]])
+    assert lines == TRANSCRIPT.splitlines()
     assert expected["boast"] in lines
-    assert f"{expected['program']} : ( Row = 2 : Num Sticks = 2 )" in lines
-    assert lines[-1] == f"{expected['program']} wins"
+    assert f"<< {expected['person']} >> VS. << {expected['program']} >> !!!!" in lines
 
 
 def test_row_3_the_alpha_cut() -> None:

@@ -3,19 +3,22 @@
 import math
 import random
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
 from engine.teach.algorithms.explain import Plan, explain
-from engine.teach.states.state import TreeState
+from engine.teach.options import make_parser, make_task
+from engine.teach.states.evaluators import Evaluator, evaluator_of
+from engine.teach.states.state import GameState, TreeState
 from engine.teach.states.tree import Node, Tree, check_tree
 from engine.teach.trace import Trace
-from tests.oracle import founding_texts as texts
+from tests.oracle import printed as texts
 
-#: The number of random trees for each algorithm.
-TREE_COUNT = 300
+#: The numbers of random trees for each algorithm: in every run, and in a long one.
+TREE_COUNT, LONG_TREE_COUNT = 200, 2_000
 #: An unlimited depth, an open end of a window, or an infinite utility.
 INF = math.inf
 
@@ -57,7 +60,7 @@ def visits_of(trace: Trace) -> list[tuple[tuple[int, ...], float, float, Any]]:
     nodes = trace.nodes
     paths: list[tuple[int, ...]] = []
     for parent, move in zip(nodes.parent, nodes.move, strict=True):
-        paths.append((*paths[parent], int(move)) if move else ())
+        paths.append((*paths[parent], int(move.replace("x", ""))) if move else ())
     return [
         (
             path,
@@ -94,6 +97,7 @@ CASES: dict[str, Case] = {
     "negamax (002)": ("negamax", {}, negamax_for_max, "max first"),
     "fail-soft (004)": ("fail-soft", {}, texts.fail_soft, "any"),
     "fail-hard (000)": ("fail-hard", {}, texts.fail_hard, "any"),
+    "fail-hard, nodes (000)": ("fail-hard", {"form": "nodes"}, texts.fail_hard, "any"),
     "fail-hard, fresh (000)": (
         "fail-hard",
         {"fresh": True},
@@ -101,6 +105,13 @@ CASES: dict[str, Case] = {
         "any",
     ),
     "one-bound (003)": ("one-bound", {}, texts.one_bound, "max first"),
+    "one-bound-early": (
+        "one-bound-early",
+        {},
+        lambda tree, depth, log: texts.one_bound(tree, depth, log, is_early=True),
+        "max first",
+    ),
+    "parent-bound (001)": ("parent-bound", {}, texts.parent_bound, "any"),
     "strict (002)": ("strict", {}, texts.strict, "any"),
     "accumulators (001)": ("accumulators", {}, texts.accumulators, "any"),
     "pair (000)": ("alphabeta", {"form": "pair"}, texts.pair, "any"),
@@ -183,5 +194,46 @@ def is_same_value(actual: Any, expected: Any) -> bool:
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_visits_of_the_texts(name: str) -> None:
-    """Values, windows and the order of visits are those of the pseudo-code, on 300 trees."""
+    """Values, windows and the order of visits are those of the pseudo-code, on 200 trees."""
     check_case(name)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", CASES)
+def test_the_visits_of_the_texts_on_many_trees(name: str) -> None:
+    """The same on 2,000 trees."""
+    check_case(name, LONG_TREE_COUNT)
+
+
+def game_tree(state: GameState, evaluate: Evaluator, depth: int) -> texts.Tree:
+    """Returns the tree of a game down to a depth in the form of the transcription."""
+    utility = state.utility()
+    if utility is not None:
+        return utility
+    children = [game_tree(state.play(move), evaluate, depth - 1) for move in state.moves()]
+    return (state.kind, evaluate(state), children if depth else [])
+
+
+@pytest.mark.parametrize("depth", [3, 4, 5])
+def test_the_classic_log_is_that_of_the_printed_program(depth: int) -> None:
+    """Windows and values of sticks are those of fail-hard with a fresh window for each root move.
+
+    Fail-soft, the default of other logs, has other values in some of these positions.
+    """
+    differences = 0
+    for rows in ("1-2-3", "2-2-2"):
+        words = ["--game=sticks", f"--option=rows={rows}", f"--depth={depth}", "--log=classic"]
+        task = make_task(make_parser("").parse_args(words))
+        assert isinstance(task.root, GameState)
+        plan = task.plan
+        evaluate = evaluator_of(plan.evaluator, plan.utilities, plan.seed)
+        log = texts.Log()
+        texts.fail_hard(game_tree(task.root, evaluate, depth), depth, log, fresh=True)
+        expected = [(visit.alpha, visit.beta, visit.value) for visit in log.visits]
+        hard, soft = (
+            [visit[1:] for visit in visits_of(explain(task.root, replace(plan, algorithm=name)))]
+            for name in (plan.algorithm, "alphabeta")
+        )
+        assert hard == expected
+        differences += soft != expected
+    assert bool(differences) == (depth > 3)

@@ -5,8 +5,8 @@ import re
 import msgspec
 import pytest
 
-from engine.teach.lessons.catalogue import LESSONS, lesson_traces, load_lesson
-from engine.teach.lessons.document import list_lessons
+from engine.teach.lessons.catalogue import FORMER_NAMES, LESSONS, lesson_traces, load_lesson
+from engine.teach.lessons.document import lesson_document, list_lessons
 from engine.teach.lessons.lesson import fill_texts, format_lesson, root_of
 from engine.teach.output.style import Style
 from engine.teach.trace import Trace
@@ -46,6 +46,14 @@ def test_a_lesson_is_complete(name: str) -> None:
     for run, trace in zip(lesson.runs, lesson_traces(name), strict=True):
         assert msgspec.json.decode(msgspec.json.encode(trace), type=Trace) == trace
         assert trace.position == root_of(run.subject, run.plan.utilities).text()
+
+
+def test_former_names_lead_on() -> None:
+    """A link with the former name of a lesson shows the lesson by its present name."""
+    for former, present in FORMER_NAMES.items():
+        assert former not in LESSONS
+        assert load_lesson(former) is load_lesson(present)
+        assert lesson_document(former) == lesson_document(present)
 
 
 def test_the_solution_of_the_exercise_is_hidden() -> None:

@@ -11,7 +11,7 @@ from engine.conformance.playouts import playouts
 from engine.rules.registry import load_game
 from engine.teach.algorithms import flat, mapping, order, polymorphic, study
 from engine.teach.algorithms.explain import Plan, explain
-from engine.teach.states import evaluators, state
+from engine.teach.states import board, evaluators, state
 from engine.teach.states.evaluators import estimate
 from engine.teach.states.state import GameState, TreeState
 from tests.engine.teach import test_equations, test_trace, test_worked_examples
@@ -149,8 +149,8 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "window passed on below chance",
         check_trees,
         study,
-        'is_open = kind == "mean" or (',
-        "is_open = (",
+        'return kind == "mean" or (',
+        "return (",
     ),
     (
         "cut at chance",
@@ -378,7 +378,7 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "        return Beta\n",
         "        return Alpha\n",
     ),
-    ("greedy map", check_forms, mapping, "if best.has_enough:", "if False:"),
+    ("greedy map", check_forms, board, "if accumulator.has_enough:", "if False:"),
 ]
 
 

@@ -19,6 +19,7 @@ from engine.teach.algorithms import (
 )
 from engine.teach.output import classic, compare, text
 from engine.teach.states import board, evaluators, players
+from engine.teach.states.state import Scale
 from tests.engine.teach import (
     test_designs,
     test_founding_numbers,
@@ -46,6 +47,7 @@ def text_check(name: str) -> Check:
 # The checks of the cases that the planted errors concern.
 FAIL_SOFT, FAIL_HARD = text_check("fail-soft (004)"), text_check("fail-hard (000)")
 STRICT, ONE_BOUND = text_check("strict (002)"), text_check("one-bound (003)")
+PARENT_BOUND = text_check("parent-bound (001)")
 ACCUMULATORS, PAIR, NODES = (
     text_check("accumulators (001)"),
     text_check("pair (000)"),
@@ -62,8 +64,14 @@ def check_status_visitor() -> None:
 
 
 def check_take_back() -> None:
-    """Asserts that a map leaves the board as it was."""
-    test_designs.test_the_map_is_lazy()
+    """Asserts that a map leaves the board as it was, and ends when it has enough."""
+    test_designs.test_the_board_maps_until_the_accumulator_has_enough()
+
+
+def check_update_best() -> None:
+    """Asserts that the status of the board decides what the accumulator gets."""
+    for scale in (Scale(), Scale(-3, 0.5, 7)):
+        test_designs.test_update_best_by_the_status(scale)
 
 
 def check_hooks() -> None:
@@ -131,7 +139,7 @@ def check_infinite() -> None:
 #: Name, check, module, source text, faulty text.
 ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
     ("fail-soft cuts too late", FAIL_SOFT, variants, "return alpha >= beta", "return alpha > beta"),
-    ("fail-hard is soft", FAIL_HARD, variants, "Variant(result=own_bound)", "Variant()"),
+    ("fail-hard is soft", FAIL_HARD, variants, "Windowed(result=own_bound)", "Windowed()"),
     (
         "fail-hard returns the other bound",
         FAIL_HARD,
@@ -140,14 +148,47 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         'return beta if kind == "max" else alpha',
     ),
     ("strict cuts at equality", STRICT, variants, "return alpha > beta", "return alpha >= beta"),
-    ("one bound and the window", ONE_BOUND, variants, "return alpha, INF", "return alpha, beta"),
-    ("one bound not for MAX", ONE_BOUND, variants, "return -INF, beta", "return -INF, INF"),
+    (
+        "one bound is handed further down",
+        ONE_BOUND,
+        variants,
+        "best = combine(state.kind, values) if values else None",
+        "best = combine(state.kind, values) if values else bound",
+    ),
+    (
+        "one bound not for MAX",
+        ONE_BOUND,
+        variants,
+        'return value > bound if kind == "max" else value < bound',
+        'return value < bound if kind == "min" else False',
+    ),
     (
         "one bound cuts at equality",
         ONE_BOUND,
         variants,
-        "window=best_of_parent, has_enough=is_crossed",
-        "window=best_of_parent, has_enough=is_empty",
+        "OneBound(first_test=2)",
+        "OneBound(first_test=2, is_strict=False)",
+    ),
+    (
+        "one bound tests the first child",
+        ONE_BOUND,
+        variants,
+        "OneBound(first_test=2)",
+        "OneBound()",
+    ),
+    (
+        "the parent's bound must be passed",
+        PARENT_BOUND,
+        variants,
+        "OneBound(is_strict=False)",
+        "OneBound()",
+    ),
+    (
+        "an open bound is a bound",
+        PARENT_BOUND,
+        variants,
+        "if bound is None or count",
+        "bound = (INF if kind == 'max' else -INF) if bound is None else bound\n        if count",
     ),
     ("MIN of the pair keeps its beta", PAIR, pair, "beta = min(beta, best)", "beta = beta"),
     ("the pair never cuts", PAIR, pair, "if search.prunes:", "if False:"),
@@ -183,8 +224,8 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
     (
         "an accumulator never has enough",
         ACCUMULATORS,
-        mapping,
-        "if best.has_enough:",
+        board,
+        "if accumulator.has_enough:",
         "if False:",
     ),
     (
@@ -196,12 +237,25 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
     ),
     ("the map does not take back", check_take_back, board, "            self.take_back()\n", ""),
     (
-        "the map plays all at once",
+        "the map skips a move too many",
         check_take_back,
         board,
-        "        for move in moves:\n            self.play(move)\n",
-        "        for move in list(moves):\n            if_finished(move)\n"
-        "            self.play(move)\n",
+        "return moves[count:]",
+        "return moves[count + 1 :]",
+    ),
+    (
+        "a draw is lost",
+        check_update_best,
+        mapping,
+        "self.update_best(self.score(Status.DRAWN))",
+        "self.update_best(self.score(Status.LOST))",
+    ),
+    (
+        "design 2 is fail-soft",
+        text_check("fail-hard, nodes (000)"),
+        polymorphic,
+        "        return self.beta\n",
+        "        return self.score\n",
     ),
     (
         "won for lost",
@@ -335,8 +389,8 @@ ERRORS: list[tuple[str, Check, ModuleType, str, str]] = [
         "the wrong winner",
         check_match,
         classic,
-        "names.get(outcome.winner, program)",
-        "names.get(1 - (outcome.winner or 0), program)",
+        "person if outcome.winner == seat else program",
+        "program if outcome.winner == seat else person",
     ),
     (
         "bounds that widen",

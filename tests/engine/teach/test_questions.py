@@ -13,11 +13,14 @@ from engine.teach.lessons.questions import (
     MAX_QUESTIONS,
     FigureExercise,
     OrderExercise,
+    cut_reason,
     lesson_quiz,
 )
+from engine.teach.lessons.quiz import make_questions
 from engine.teach.output.snapshot import snapshot
 from engine.teach.states.state import TreeState
 from engine.teach.states.tree import Node, Tree
+from engine.teach.states.tree_text import parse_tree
 from engine.teach.trace import Trace, encode_json
 
 #: Lessons whose searches take seconds.
@@ -110,3 +113,22 @@ def test_no_order_of_the_exercise_needs_fewer_leaves() -> None:
     assert len(counts) == 1296
     assert (min(counts), max(counts)) == (exercise.least_leaves, exercise.leaves) == (5, 9)
     assert searched(ordering.tree.root).counts.leaves == exercise.leaves == exercise.all_leaves
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "second", "test"),
+    [
+        ("strict", 10, "beyond the bound, not equal to it"),
+        ("one-bound-early", 10, "beyond the bound, not equal to it"),
+        ("one-bound", 5, "beyond the bound, and not that of the first child"),
+    ],
+)
+def test_why_a_crossed_window_is_not_enough(algorithm: str, second: int, test: str) -> None:
+    """A node that goes on, although its window is empty, says which value its form asks for."""
+    root = TreeState.at_root(parse_tree(f"max(a: 10, b: min(c: {second}, d: 3, e: 20))"))
+    trace = explain(root, Plan(algorithm))
+    goes_on, stops = make_questions(trace, root)[:2]
+    assert (goes_on.row, goes_on.answer, stops.row, stops.answer) == (2, False, 2, True)
+    assert goes_on.solution == f"it is not cut off, alpha 10 >= beta {second}"
+    reason = cut_reason(trace, goes_on.row, goes_on.step_count, False)
+    assert reason.endswith(f"beta is {second}, but this form asks for a value {test}.")

@@ -106,11 +106,33 @@ def test_greedy_friends() -> None:
 def test_generous_friends() -> None:
     """Row 6: the root is MIN, the friends are MAX; friend two shows 50, the rest is skipped."""
     expected = row(6)
-    trace = searched(root_of("coin-friends", player=2, friends="generous"), "alphabeta")
+    trace = searched(root_of("coin-friends", friends="generous"), "alphabeta")
     assert trace.nodes.kind[:2] == ("min", "max")
     assert (value_at(trace, "one"), trace.value) == (expected["one"], expected["value"])
     assert value_at(trace, "two") == expected["first_of_two"]
     assert len(node_names(trace)[1]) == 2
+
+
+@pytest.mark.parametrize("friends", ["greedy", "generous"])
+def test_coins_are_coins(friends: str) -> None:
+    """Nobody wins: the result is the coin, which is MAX's utility and the opposite of MIN's."""
+    game = load_game("coin-friends")
+    start = game.start({"friends": friends})
+    max_seat = int(friends == "generous")
+    for friend in start.moves():
+        asked = start.play(friend)
+        for token in asked.tokens():
+            position = asked.play(asked.parse_move(token))
+            outcome = position.outcome()
+            assert outcome is not None
+            coin = int(token)
+            assert (outcome.winner, outcome.points) == (None, (coin, 0))
+            assert outcome.reason == position.view().text == f"Asker got {coin} cents"
+            utilities = [
+                GameState.at_root(position, PLAIN, seat).utility() for seat in (max_seat, None)
+            ]
+            assert utilities == [coin, coin]
+            assert GameState.at_root(position, PLAIN, 1 - max_seat).utility() == -coin
 
 
 @pytest.mark.parametrize("game_id", sorted(set(game_ids()) - set(production_ids())))

@@ -9,6 +9,7 @@ import pytest
 from engine.rules.registry import game_ids, load_game
 from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.algorithms.meaning import GUARANTEED_WIN
+from engine.teach.algorithms.variants import VARIANTS
 from engine.teach.errors import NotPossible, UnknownName
 from engine.teach.output.classic import classic_lines, classic_match, player_name
 from engine.teach.output.compare import format_comparison
@@ -41,7 +42,7 @@ def test_either_seat_may_be_max() -> None:
     rng = random.Random(3)
     for _ in range(20):
         tree = random_tree(rng)
-        for algorithm in ("minimax", "alphabeta", "negamax", "fail-hard", "one-bound"):
+        for algorithm in ("minimax", "alphabeta", "negamax", *VARIANTS):
             first, second = (on_tree(tree, algorithm, player=player) for player in (1, 2))
             sign = 1 if algorithm == "negamax" else -1
             assert isinstance(second.value, int | float)
@@ -104,7 +105,7 @@ def test_the_rule_never_goes_to_the_end() -> None:
 def test_infinite_utilities() -> None:
     """A utility may be infinite, for one player or for each; JSON has it as text."""
     tree = parse_tree("max(a: min(-inf, 3), b: min(2.5, inf), c: inf)")
-    for algorithm in ("minimax", "alphabeta", "negamax", "fail-hard", "one-bound", "strict"):
+    for algorithm in ("minimax", "alphabeta", "negamax", *VARIANTS):
         trace = on_tree(tree, algorithm)
         assert (trace.value, trace.line) == (INF, ("c",)), algorithm
         assert '"value":"inf"' in encode_json(trace).decode()
@@ -213,7 +214,7 @@ def test_a_classic_match_that_ends_too_soon() -> None:
     """A move after the end of the game is refused, and a person can win."""
     start = load_game("sticks").position("1-1-0 first")
     lines = list(classic_match(start, Plan(depth=1), ["1x1"]))
-    assert lines[-1] == "Dave wins"
+    assert lines[-1] == "<< Dave >> is the WINNER !!!!"
     with pytest.raises(NotPossible, match="over before 1x1"):
         list(classic_match(start, Plan(depth=1), ["1x1", "1x1"]))
 
@@ -230,7 +231,7 @@ def test_bounds_of_every_algorithm() -> None:
     rng = random.Random(5)
     for _ in range(20):
         tree = random_tree(rng)
-        for algorithm in ("minimax", "alphabeta", "fail-hard", "one-bound"):
+        for algorithm in ("minimax", "alphabeta", "fail-hard", "one-bound", "parent-bound"):
             trace = on_tree(tree, algorithm)
             last = [line.text for line in bounds_lines(trace) if line.level == 0][-1:]
             value = trace.value

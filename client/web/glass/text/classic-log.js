@@ -17,7 +17,7 @@ const GREATEST = 2 ** 31 - 1;
 const ENDS = { won: "WIN", lost: "LOSE", drawn: "DRAW", ongoing: "EVAL" };
 /** The meaning of a value that is a win, and the last line of the log then. */
 const GUARANTEED_WIN = "a win is guaranteed, whatever the opponent plays";
-const BOAST = "I've got you now";
+const BOAST = "I've got you now... ha ha ha !!!";
 /** The algorithms without windows whose log shows the bounds of alpha-beta. */
 const WITH_UNCUT_WINDOWS = ["minimax", "negamax"];
 /** The other side of each side. @type {Record<string, string>} */

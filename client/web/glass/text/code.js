@@ -131,9 +131,12 @@ const RANDOM = [
 /**
  * The template method: the classes of the sides supply what differs.
  * @param {boolean} prunes
+ * @param {boolean} isHard whether a node returns its own bound of the window
  * @returns {Line[]}
  */
-function nodes(prunes) {
+function nodes(prunes, isHard) {
+    const [max, min] = isHard ? ["AlphaBetaMax", "AlphaBetaMin"] : ["MaxNode", "MinNode"];
+    const score = isHard ? ["; the score is α", "; the score is β"] : ["", ""];
     return [
         ["Node.value(state, depth):", "enter"],
         ["    if state is final or depth = 0: return its score", "leaf"],
@@ -143,10 +146,10 @@ function nodes(prunes) {
         .../** @type {Line[]} */ (prunes ? [["        narrow(value)"], ["        if α ≥ β: skip the other moves", "cut"]] : []),
         ["    return score", "leave leave:max leave:min leave:mean"],
         [""],
-        [`MaxNode: take keeps the greater score; ${prunes ? "narrow raises α; " : ""}`, "narrowed narrowed:max"],
-        ["         the opposite is MinNode"],
-        [`MinNode: take keeps the lesser score; ${prunes ? "narrow lowers β; " : ""}`, "narrowed:min"],
-        ["         the opposite is MaxNode"],
+        [`${max}: take keeps the greater score; ${prunes ? "narrow raises α; " : ""}`, "narrowed narrowed:max"],
+        [`         the opposite is ${min}${score[0]}`],
+        [`${min}: take keeps the lesser score; ${prunes ? "narrow lowers β; " : ""}`, "narrowed:min"],
+        [`         the opposite is ${max}${score[1]}`],
     ];
 }
 
@@ -208,10 +211,11 @@ function map(prunes) {
     return [
         ["search(board, depth, best):", "enter"],
         ["    if the game is over or depth = 0: return the value", "leaf"],
-        ["    map over the moves of board:"],
-        ["        value ← search(board, depth − 1, best.successor)", "returned"],
+        ["    board.map(moves, board accepts updateBest, best):"],
+        ["        won, lost, drawn: value ← 1, −1, 0, or the chosen score"],
+        ["        goes on: value ← search(board, depth − 1, best.successor)", "returned"],
         ["        best.take(move, value)", "narrowed"],
-        .../** @type {Line[]} */ (prunes ? [["        if best.has_enough: end the map", "cut"]] : []),
+        .../** @type {Line[]} */ (prunes ? [["        best.has_enough: the board ends the map", "cut"]] : []),
         ["    return best.value", "leave"],
     ];
 }
@@ -241,7 +245,9 @@ const FLAT = {
     "fail-soft": alphabeta(),
     "fail-hard": alphabeta({ result: "α if MAX chooses, β if MIN chooses" }),
     strict: alphabeta({ hasEnough: "α > β" }),
-    "one-bound": alphabeta({ below: "own best only", hasEnough: "α > β" }),
+    "one-bound": alphabeta({ below: "own best only", hasEnough: "value is beyond the bound and not the first" }),
+    "one-bound-early": alphabeta({ below: "own best only", hasEnough: "value is beyond the bound" }),
+    "parent-bound": alphabeta({ below: "own best only", hasEnough: "value is beyond the bound or equal" }),
     accumulators: map(true),
     average: AVERAGE,
     "max-n": MAX_N,
@@ -258,7 +264,8 @@ const FLAT = {
  */
 function linesOf(algorithm, form) {
     const prunes = algorithm === "alphabeta";
-    if (form === "nodes") return nodes(prunes);
+    const isHard = algorithm === "fail-hard";
+    if (form === "nodes") return nodes(prunes || isHard, isHard);
     if (form === "pair") return pair(algorithm);
     if (form === "map") return map(prunes);
     if (form === "table") return table(prunes);

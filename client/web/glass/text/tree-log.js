@@ -29,7 +29,9 @@ export function formatTree(trace) {
 function headLines({ head }) {
     const depth = head.depth === null ? "to the end" : `depth ${head.depth}`;
     const form = head.form === "flat" ? "" : ` (form: ${head.form})`;
-    const task = `${head.algorithm}${form}, ${depth}, order ${head.order}, evaluator ${head.evaluator}`;
+    const fresh = head.fresh ? ", a fresh window for each root move" : "";
+    const order = `order ${head.order}, evaluator ${head.evaluator}`;
+    const task = `${head.algorithm}${form}, ${depth}, ${order}${fresh}`;
     const lines = [...(head.title ? [head.title] : []), `from ${head.position}`, task];
     if (head.view === "mover") lines.push("scores are those of the side to move");
     return lines.flatMap(paragraph);

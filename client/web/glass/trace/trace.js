@@ -58,7 +58,11 @@ const BOUNDS = ["exact", "lower", "upper", "none"];
 const REASONS = ["all", "cut", "leaf", "depth", "table", "chosen"];
 const STATUSES = ["won", "lost", "drawn", "ongoing"];
 /** The algorithms whose nodes have a window. */
-const WINDOWED = new Set(["alphabeta", "fail-soft", "fail-hard", "one-bound", "strict", "accumulators", "optimistic"]);
+const WINDOWED = new Set(
+    ["alphabeta", "fail-soft", "fail-hard", "strict", "one-bound", "one-bound-early", "parent-bound"].concat(
+        ["accumulators", "optimistic"],
+    ),
+);
 
 export class SearchTrace {
     /** @type {TraceHead} */

@@ -1,5 +1,8 @@
 """The pseudo-code of the five founding texts: an independent oracle for `engine.teach`.
 
+It is what runs after exactly the corrections that the texts need: a side belongs to a position and
+not to a depth, the end is asked for first, and a value is computed once and kept.
+
 A tree is a tuple (kind, estimate, children); a leaf is a number, or a tuple with a number for each
 player. H0, in the texts, is the estimate. Each function appends to a log the nodes that it visits:
 the path, the window and the value, in the order of entry. Nothing here is shared with the program.
@@ -240,6 +243,34 @@ def accumulators(tree: Tree, depth: float, log: Log) -> tuple[Number, int | None
     return fill(tree, BestMove(is_max, -INF, INF), depth, ())
 
 
+def parent_bound(tree: Tree, depth: float, log: Log) -> Number:
+    """The prose of 001: MIN stops where a child's value is at most the parent's bound, MAX where it
+    is at least that. The bound is the best value of a parent of the other side so far.
+    """
+
+    def search(
+        node: Tree, left: float, bound: float | None, path: tuple[int, ...], is_min: bool
+    ) -> Number:
+        window = (-INF, INF) if bound is None else (bound, INF) if is_min else (-INF, bound)
+        visit = log.enter(path, *window)
+        visit.value = stop_value(node, left)
+        if visit.value is not None:
+            return visit.value
+        found: list[Number] = []
+        choice = max if node[0] == "max" else min
+        for i, child in moves(node):
+            is_other = is_leaf(child) or child[0] != node[0]
+            best = choice(found) if found and is_other else None
+            value = search(child, left - 1, best, (*path, i), node[0] == "max")
+            found.append(value)
+            if bound is not None and (value >= bound if node[0] == "max" else value <= bound):
+                break
+        visit.value = choice(found)
+        return visit.value
+
+    return search(tree, depth, None, (), False)
+
+
 # --- 002: negamax, and pruning where alpha is larger than beta
 
 
@@ -289,9 +320,18 @@ def _windowed(
 
 
 def one_bound(
-    tree: Tree, depth: float, log: Log, bound: float | None = None, path: tuple[int, ...] = ()
+    tree: Tree,
+    depth: float,
+    log: Log,
+    bound: float | None = None,
+    path: tuple[int, ...] = (),
+    is_early: bool = False,
 ) -> Number:
-    """Hands down the parent's best only: MIN stops below it, MAX above it. The sides alternate."""
+    """Hands down the parent's best only: MIN stops below it, MAX above it. The sides alternate.
+
+    As printed, the first child has no bound, and the tests stand after the later children only.
+    With `is_early` they stand after the first child too, which is another algorithm.
+    """
     is_max = len(path) % 2 == 0
     if bound is None:
         window = (-INF, INF)
@@ -303,10 +343,13 @@ def one_bound(
         return visit.value
     best: float | None = None
     for i, child in moves(tree):
-        value = one_bound(child, depth - 1, log, best, (*path, i))
+        value = one_bound(child, depth - 1, log, best, (*path, i), is_early)
+        is_first = best is None
         if best is None or (value > best if is_max else value < best):
             best = value
-        if bound is not None and (best > bound if is_max else best < bound):
+        if is_first and not is_early:
+            continue
+        if bound is not None and (value > bound if is_max else value < bound):
             break
     visit.value = best
     return visit.value
