@@ -22,7 +22,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 #: Lessons with all algorithms, forms and kinds of values, whose searches are quick.
 QUICK_LESSONS = (
     *("every-leaf", "generous-friends", "four-level-tree", "fail-hard", "one-bound", "negamax"),
-    *("template-method", "static-functions", "map", "sticks", "move-order", "evaluation"),
+    *("template-method", "alphabeta-classes", "static-functions", "map", "sticks", "move-order"),
+    "evaluation",
     *("rock-paper-scissors", "max-n", "scholars-mate"),
 )
 EXPORT = """async (lines) => {

@@ -50,6 +50,7 @@ def test_a_lesson_is_complete(name: str) -> None:
 
 def test_former_names_lead_on() -> None:
     """A link with the former name of a lesson shows the lesson by its present name."""
+    assert FORMER_NAMES["two-functions"] == "static-functions"
     for former, present in FORMER_NAMES.items():
         assert former not in LESSONS
         assert load_lesson(former) is load_lesson(present)
