@@ -77,7 +77,9 @@ def _bind_all(
 
 def _bind(family: int, address: tuple[object, ...]) -> socket.socket:
     """Listens on one address; an IPv6 socket hears no IPv4. Raises OSError."""
-    bound = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio sets TCP_NODELAY on the connections of a socket that names its protocol. Without it a
+    # small message may wait 40 ms for the acknowledgement of the last one.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":
             bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -256,8 +256,10 @@ def classic_match(position: Position, plan: Plan, moves: Sequence[str]) -> list[
     """
     answers = [PERSON]
     for move in moves:
-        match = STICKS_MOVE.fullmatch(move) if position.game.id == "sticks" else None
-        answers += match.groups() if match else [move]
+        if position.game.id == "sticks":  # what a later position allows, the first one allows too
+            answers += read_move(position, move).token.split("x")
+        else:
+            answers.append(move)
     script = Script(answers)
     try:
         play_classic(position, plan, script)

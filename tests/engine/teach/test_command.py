@@ -180,7 +180,7 @@ def test_the_first_program_of_other_games(monkeypatch: pytest.MonkeyPatch, capsy
     game = ("--game", "tic-tac-toe", "--position")
     assert play_first_program(monkeypatch, "Ada\nz9\nc1\n", *game, "XX.OO....") == 0
     out = capsys.readouterr().out
-    assert "('z9' is not a move of Tic-tac-toe" in out
+    assert "(there is no z9 on this board)" in out
     assert out.splitlines()[-1] == "<< Ada >> is the WINNER !!!!"
     assert play_first_program(monkeypatch, "Ada\nc3\n", *game, "XOXXOOOX.") == 0
     assert capsys.readouterr().out.splitlines()[-1] == "It is a DRAW !!!!"
