@@ -12,13 +12,13 @@ CLIENT = ClientFiles(client_folder())
 #: What every page loads, in bytes with gzip: browsers accept brotli over HTTPS only.
 SHELL_BYTES = 25_000
 #: What the first load of a page may take, the shell included, in bytes with gzip.
-PAGE_BYTES = 66_000
+PAGE_BYTES = 66_500
 #: The same for a room: without the parts that it does not show, and with those of one kind.
 ROOM_BYTES = 63_000
 ROOM_WITH_PART_BYTES = {
     "aiForm": 64_500,
     "invitation": 64_500,
-    "opponent": 64_500,
+    "opponent": 64_700,
     "thinking": 69_000,
 }
 #: Files of the shell besides its modules.
@@ -42,7 +42,7 @@ def files_of(page: ClientPage) -> set[str]:
 
 @pytest.mark.parametrize("page", CLIENT.pages, ids=lambda page: page.path)
 def test_the_first_load_of_a_page_is_small(page: ClientPage) -> None:
-    """The first load of any page takes at most 66 kB, compressed."""
+    """The first load of any page takes at most 66.5 kB, compressed."""
     assert bundle_of(APP) in page.bundles
     assert gzip_bytes(files_of(page)) <= PAGE_BYTES
 
