@@ -32,7 +32,7 @@ async def test_people_read_what_the_ai_thinks(tmp_path: Path) -> None:
         serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
         people(chromium, server.url, DESKTOP, PHONE) as (ada, kim),
     ):
-        await ada.create("Chess", "The AI", level=6, side="White")
+        await ada.create("Chess", "The AI", level=8, side="White")  # never careless
         await ada.cell("e2").click()
         await ada.play("e4")
         panel = ada.page.locator(".thinking")
