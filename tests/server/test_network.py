@@ -58,6 +58,13 @@ def test_what_a_host_hears(host: str, heard: set[str]) -> None:
         assert {each.getsockname()[1] for each in again} == {port}
 
 
+def test_small_messages_do_not_wait() -> None:
+    """asyncio sets TCP_NODELAY only on connections of a socket that names its protocol."""
+    for bound in bind_sockets("127.0.0.1", 0):
+        with bound:
+            assert bound.proto == socket.IPPROTO_TCP
+
+
 def test_a_name_with_several_addresses_has_one_port(monkeypatch: pytest.MonkeyPatch) -> None:
     """As localhost has on most machines. One that another program uses is reported."""
     found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (f"127.0.0.{n}", 0)) for n in (1, 2, 1)]
