@@ -13,6 +13,7 @@ removed.
 """
 
 import contextlib
+import gc
 import hashlib
 import json
 import os
@@ -40,6 +41,10 @@ UNUSED_DAYS = 60
 DESCRIPTION = "installation.json"
 #: The shortest time between two records of the last use, in seconds.
 USED_EVERY_S = 3600
+#: Numbers of new objects, and of collections of the younger generation, that start a garbage
+#: collection of each of the three generations while code is compiled. Numba makes millions of
+#: objects that live as long as the compilation: Python's default spends a fifth of the time there.
+COMPILING_GC_THRESHOLDS = (100_000, 20, 20)
 #: The lines of /proc/cpuinfo on which the machine code for a processor depends.
 PROCESSOR_LINES = (
     "vendor_id", "cpu family", "model", "stepping", "flags",
@@ -189,11 +194,13 @@ def _is_usable(folder: Path) -> bool:
 def locked(folder: Path, scope: str, *, is_shared: bool = False) -> Iterator[None]:
     """Holds the lock of a scope's files; it is also released when the process dies.
 
-    Processes that only load code share the lock with `is_shared`, where the system can. Raises
-    CacheBusy if another process holds the lock and `access` allows no waiting.
+    Processes that only load code share the lock with `is_shared`, where the system can. One that
+    holds it alone compiles: garbage collections are then rare. Raises CacheBusy if another
+    process holds the lock and `access` allows no waiting.
     """
     may_wait = access() is Access.COMPILE
-    with open(folder / f"{scope}.lock", "a+b") as file:
+    collecting = contextlib.nullcontext() if is_shared else _few_collections()
+    with open(folder / f"{scope}.lock", "a+b") as file, collecting:
         if sys.platform == "win32":
             import msvcrt
 
@@ -221,6 +228,17 @@ def locked(folder: Path, scope: str, *, is_shared: bool = False) -> Iterator[Non
             except BlockingIOError as error:
                 raise CacheBusy(f"another process holds the lock of {scope}") from error
             yield
+
+
+@contextlib.contextmanager
+def _few_collections() -> Iterator[None]:
+    """Makes garbage collections rare until the block ends."""
+    before = gc.get_threshold()
+    gc.set_threshold(*COMPILING_GC_THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 def tag_of(scope: str, digest: str) -> str:

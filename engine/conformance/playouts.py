@@ -45,7 +45,7 @@ def option_sets(game: Game) -> list[dict[str, str]]:
 
 def playouts(game: Game, count: int = PLAYOUTS, seed: int = 1) -> Iterator[list[Position]]:
     """Yields random matches as lists of positions: up to `count` for each set of options."""
-    yield from _play_matches(game, count, seed)
+    yield from _play_matches(game, count, seed, TOTAL_PLIES)
 
 
 def positions(game: Game, count: int = PLAYOUTS, seed: int = 1) -> Iterator[Position]:
@@ -62,10 +62,12 @@ def spread(items: Sequence[T], count: int) -> list[T]:
 
 
 @lru_cache(maxsize=8)
-def _play_matches(game: Game, count: int, seed: int) -> tuple[list[Position], ...]:
+def _play_matches(
+    game: Game, count: int, seed: int, total_plies: int
+) -> tuple[list[Position], ...]:
     rng = random.Random(seed)
     sets = option_sets(game)
-    plies_per_set = TOTAL_PLIES * count // PLAYOUTS // len(sets)
+    plies_per_set = total_plies * count // PLAYOUTS // len(sets)
     lines = []
     for options in sets:
         plies_left = plies_per_set

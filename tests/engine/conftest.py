@@ -16,12 +16,13 @@ os.environ["PLYROOM_CACHE"] = os.environ["PLYROOM_TEST_CACHE"]
 
 from engine.rules.registry import load_game
 from engine.search.driver import Searcher
+from tests.support.compiled import compiled
 
 
 @pytest.fixture(scope="session")
 def searcher_of() -> Callable[[str], Searcher]:
     """Returns a function from a game's id to its searcher; each game has one in this process."""
-    return cache(lambda game_id: Searcher(load_game(game_id)))
+    return cache(lambda game_id: compiled(load_game(game_id)))
 
 
 @pytest.fixture

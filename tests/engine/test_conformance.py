@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from engine.conformance import native, playouts
 from engine.conformance.checks import (
     CHECKS,
     NATIVE_CHECKS,
@@ -24,8 +25,9 @@ from engine.conformance.run import run_check, run_checks
 from engine.conformance.views import MAX_TRIES, check_budget
 from engine.game import GameFault, Position
 from engine.games import tic_tac_toe
-from engine.rules.registry import game_ids, load_game
+from engine.rules.registry import game_ids, load_game, production_ids
 from engine.view import BoardView, Border, Grid, Kind, PositionView, Site, Sites
+from tests.support.compiled import compiled
 from tests.support.documented import PAGE, documented_files
 
 #: The rules of tic-tac-toe under the name "planted".
@@ -33,9 +35,28 @@ SOURCE = Path(tic_tac_toe.__file__).read_text("utf-8").replace('"tic-tac-toe"', 
 
 
 @pytest.mark.parametrize("game_id", game_ids())
-def test_every_game_passes(game_id: str) -> None:
-    """Rules, views, texts, compiled code and search of each game fulfil the contract `Rules`."""
+def test_every_game_passes(game_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rules, views, texts, compiled code and search of each game fulfil the contract `Rules`, in a
+    third of the positions that the kit's command plays.
+    """
+    monkeypatch.setattr(playouts, "TOTAL_PLIES", 600)
+    monkeypatch.setattr(native, "MOVE_POSITIONS", 100)
+    monkeypatch.setattr(native, "MAX_SEARCH_LEAVES", 20_000)
+    check_game(game_id)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("game_id", game_ids())
+def test_every_game_passes_the_whole_kit(game_id: str) -> None:
+    """Each game passes with the kit's own numbers of positions."""
+    check_game(game_id)
+
+
+def check_game(game_id: str) -> None:
+    """Runs the kit on a game in this process."""
     game = load_game(game_id)
+    if game_id in production_ids():
+        compiled(game)
     for check in checks_of(game).values():
         check(game)
 

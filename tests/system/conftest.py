@@ -12,19 +12,6 @@ from playwright.async_api import Browser
 from tests.support.browser import open_chromium
 from tests.support.server_process import ROOT
 
-#: A program that compiles as `python -m engine.warm` does, without the personas: few tests use
-#: them, and they take a quarter of the time. The processes of a parallel run begin with different
-#: games, because a game that one of them compiles makes the others wait.
-WARM = """
-import sys
-from engine.rules.registry import load_game, production_ids
-from engine.search.driver import Searcher
-games = production_ids()
-first = len(games) * int(sys.argv[1]) // int(sys.argv[2])
-for game_id in games[first:] + games[:first]:
-    Searcher(load_game(game_id)).prepare()
-"""
-
 
 @pytest.fixture(scope="session")
 def warm_engine() -> None:
@@ -32,8 +19,9 @@ def warm_engine() -> None:
     worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
     workers = os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
     subprocess.run(
-        [sys.executable, "-c", WARM, worker, workers], cwd=ROOT, check=True, capture_output=True
-    )
+        [sys.executable, "-m", "tests.support.compiled", worker, workers],
+        cwd=ROOT, check=True, capture_output=True,
+    )  # fmt: skip
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

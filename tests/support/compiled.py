@@ -1,0 +1,69 @@
+"""The compiled code of a game, with everything that tests call, compiled at once.
+
+Each function that Python calls is compiled with the code of the rules and of the search. One
+process that compiles all of them translates that code once; the processes of a test run that
+compile one function each translate it again and again, which takes more than twice the time.
+
+`python -m tests.support.compiled NUMBER COUNT` compiles all games for the process NUMBER of COUNT.
+"""
+
+import gc
+import sys
+
+from engine.compiler import code_cache
+from engine.compiler.code_cache import Access, CacheBusy, NotCached
+from engine.game import Game
+from engine.rules.contract import OPTIONAL_HOOKS
+from engine.rules.registry import load_game, production_ids
+from engine.search.driver import Searcher
+
+#: The rules of every game.
+REQUIRED = ("status", "moves", "play", "no_moves_result", "key", "evaluate", "count")
+
+
+def functions_of(game: Game) -> list[str]:
+    """Returns the names of the compiled functions that the conformance kit and tests call."""
+    rules = [
+        *REQUIRED,
+        *(
+            name
+            for name in OPTIONAL_HOOKS
+            if name not in REQUIRED and getattr(game.rules, name) is not None
+        ),
+        *(["turn"] if game.rules.EXTRA_TURNS else []),
+    ]
+    return ["root", *(f"rule_{name}" for name in rules), "perft", "plain"]
+
+
+def compiled(game: Game) -> Searcher:
+    """Returns the game's searcher; its functions are in the cache.
+
+    Personas are not among them: few tests use them, and they take a quarter of the time.
+    """
+    searcher = Searcher(game)
+    *names, last = functions_of(game)
+    try:
+        with code_cache.with_access(Access.LOAD):
+            searcher.native.function(last)
+    except (NotCached, CacheBusy):
+        for name in [*names, last]:
+            searcher.native.function(name)
+    searcher.prepare()
+    return searcher
+
+
+def main(number: int, count: int) -> None:
+    """Compiles all games.
+
+    The processes of a parallel run begin with different games, because a game that one of them
+    compiles makes the others wait.
+    """
+    games = production_ids()
+    first = len(games) * number // count
+    for game_id in games[first:] + games[:first]:
+        compiled(load_game(game_id))
+        gc.collect()  # a game's types and intermediate code are cycles of objects
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
