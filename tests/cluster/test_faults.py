@@ -15,7 +15,13 @@ from server.deploy.cluster.running import cluster
 from server.limits import by_address as limits
 from server.process.failpoint import PLACES
 from tests.server.test_two_nodes import GAMES
-from tests.support.cluster_load import ClusterLoad, kill_at_failpoint, play_during
+from tests.support.cluster_load import (
+    CATCH_UP_S,
+    ClusterLoad,
+    Faults,
+    kill_at_failpoint,
+    play_during,
+)
 from tests.support.fault_proxy import Toward
 from tests.support.faulty_connections import FaultyConnections, faulty_connections
 
@@ -38,27 +44,19 @@ pytestmark = pytest.mark.timeout(600)
 long = [pytest.mark.long, pytest.mark.timeout(7200)]
 
 
-@pytest.mark.parametrize(("kills", "moves"), [(2, 200), pytest.param(200, 100_000, marks=long)])
-async def test_nodes_that_die_at_each_failpoint(tmp_path: Path, kills: int, moves: int) -> None:
-    """Three nodes die again and again, each at its own failpoint, and no invariant is broken."""
+def deaths_at_failpoints(kills: int) -> Faults:
+    """Three nodes die again and again, each at its own failpoint."""
 
     async def faults(load: ClusterLoad) -> None:
         async with asyncio.TaskGroup() as tasks:
             for node, place in zip(load.cluster.nodes, PLACES, strict=True):
                 tasks.create_task(kill_at_failpoint(node, place, load.rng, kills))
 
-    async with cluster(
-        tmp_path, nodes=3, workers=1, settings=QUICK, games=GAME_IDS, forks=True
-    ) as running:
-        await play_during(running, faults, moves, seed=kills, load_count=LOADS, slow=kills == 2)
+    return faults
 
 
-@pytest.mark.parametrize(("rounds", "frozen_s"), [(2, 4.0), pytest.param(20, 30.0, marks=long)])
-async def test_nodes_are_killed_and_frozen(tmp_path: Path, rounds: int, frozen_s: float) -> None:
-    """Nodes are killed, or frozen for longer than a heartbeat; a late node commits no stale data.
-
-    Clients leave a silent node, as real clients do.
-    """
+def kills_and_freezes(rounds: int, frozen_s: float) -> Faults:
+    """Nodes are killed, or frozen for longer than a heartbeat."""
 
     async def faults(load: ClusterLoad) -> None:
         for n in range(rounds):
@@ -72,22 +70,11 @@ async def test_nodes_are_killed_and_frozen(tmp_path: Path, rounds: int, frozen_s
                 stopped.send_signal(signal.SIGCONT)
             await killed.wait_until_ready()
 
-    async with cluster(
-        tmp_path, nodes=3, workers=1, settings=QUICK, games=GAME_IDS, forks=True
-    ) as running:
-        slow = rounds == 2
-        moves = (50 if slow else 500) * rounds
-        await play_during(
-            running, faults, moves, rounds, answer_timeout_s=ANSWER_TIMEOUT_S, slow=slow
-        )
+    return faults
 
 
-@pytest.mark.parametrize(("kills", "frozen_s"), [(3, 3.0), pytest.param(50, 60.0, marks=long)])
-async def test_workers_and_the_broker_die(tmp_path: Path, kills: int, frozen_s: float) -> None:
-    """While workers and the broker die or freeze, matches on each node continue.
-
-    AI seats move once a turn, and no client misses an event.
-    """
+def deaths_of_workers_and_broker(kills: int, frozen_s: float) -> Faults:
+    """Workers and the broker die or freeze; matches on each node continue without the broker."""
 
     async def faults(load: ClusterLoad) -> None:
         for n in range(kills):
@@ -103,21 +90,16 @@ async def test_workers_and_the_broker_die(tmp_path: Path, kills: int, frozen_s: 
         load.cluster.mosquitto.send_signal(signal.SIGSTOP)
         before = load.moves
         await asyncio.sleep(frozen_s)
+        async with asyncio.timeout(CATCH_UP_S):  # nodes continue without the broker
+            while load.moves == before:
+                await asyncio.sleep(0.05)
         load.cluster.mosquitto.send_signal(signal.SIGCONT)
-        assert load.moves > before, "nodes continue without the broker"
 
-    async with cluster(
-        tmp_path, nodes=3, workers=2, settings=QUICK, games=GAME_IDS, forks=True
-    ) as running:
-        await play_during(running, faults, 20 * kills, seed=kills, slow=kills == 3)
+    return faults
 
 
-@pytest.mark.parametrize("rounds", [1, pytest.param(15, marks=long)])
-async def test_the_database_dies(tmp_path: Path, rounds: int) -> None:
-    """PostgreSQL is stopped in fast and in immediate mode, and killed.
-
-    After each restart clients repeat their commands, and all rooms catch up.
-    """
+def deaths_of_the_database(rounds: int) -> Faults:
+    """PostgreSQL is stopped in fast and in immediate mode, and killed."""
 
     async def faults(load: ClusterLoad) -> None:
         postgres = load.cluster.postgres
@@ -128,11 +110,77 @@ async def test_the_database_dies(tmp_path: Path, rounds: int) -> None:
                 await asyncio.to_thread(postgres.start)
                 await load.wait_for_progress()
 
+    return faults
+
+
+async def test_nodes_workers_the_broker_and_the_database_die(tmp_path: Path) -> None:
+    """Few faults of each kind in turn, on one cluster, which is slow to start."""
     async with cluster(
         tmp_path, nodes=3, workers=1, settings=QUICK, games=GAME_IDS, forks=True
     ) as running:
-        slow = rounds == 1
-        await play_during(running, faults, (50 if slow else 500) * rounds, rounds, slow=slow)
+        for seed, (faults, moves, answer_timeout_s) in enumerate(
+            (
+                (deaths_at_failpoints(1), 50, None),
+                (kills_and_freezes(1, 4.0), 25, ANSWER_TIMEOUT_S),
+                (deaths_of_workers_and_broker(2, 3.0), 25, None),
+                (deaths_of_the_database(1), 25, None),
+            ),
+            start=1,
+        ):
+            await play_during(
+                running, faults, moves, seed, answer_timeout_s=answer_timeout_s, slow=True
+            )
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+async def test_nodes_that_die_at_each_failpoint(tmp_path: Path) -> None:
+    """Three nodes die again and again, each at its own failpoint, and no invariant is broken."""
+    async with cluster(
+        tmp_path, nodes=3, workers=1, settings=QUICK, games=GAME_IDS, forks=True
+    ) as running:
+        faults = deaths_at_failpoints(200)
+        await play_during(running, faults, 100_000, seed=200, load_count=LOADS)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+async def test_nodes_are_killed_and_frozen(tmp_path: Path) -> None:
+    """Nodes are killed, or frozen for longer than a heartbeat; a late node commits no stale data.
+
+    Clients leave a silent node, as real clients do.
+    """
+    async with cluster(
+        tmp_path, nodes=3, workers=1, settings=QUICK, games=GAME_IDS, forks=True
+    ) as running:
+        faults = kills_and_freezes(20, 30.0)
+        await play_during(running, faults, 10_000, seed=20, answer_timeout_s=ANSWER_TIMEOUT_S)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+async def test_workers_and_the_broker_die(tmp_path: Path) -> None:
+    """While workers and the broker die or freeze, matches on each node continue.
+
+    AI seats move once a turn, and no client misses an event.
+    """
+    async with cluster(
+        tmp_path, nodes=3, workers=2, settings=QUICK, games=GAME_IDS, forks=True
+    ) as running:
+        await play_during(running, deaths_of_workers_and_broker(50, 60.0), 1000, seed=50)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(7200)
+async def test_the_database_dies(tmp_path: Path) -> None:
+    """PostgreSQL is stopped in fast and in immediate mode, and killed.
+
+    After each restart clients repeat their commands, and all rooms catch up.
+    """
+    async with cluster(
+        tmp_path, nodes=3, workers=1, settings=QUICK, games=GAME_IDS, forks=True
+    ) as running:
+        await play_during(running, deaths_of_the_database(15), 7500, seed=15)
 
 
 @pytest.mark.parametrize("cuts", [6, pytest.param(500, marks=long)])

@@ -201,7 +201,8 @@ class ManyStores(FakeServer):
 @pytest.mark.parametrize(
     ("backend", "commands"),
     [
-        ("memory", 400), ("unreliable", 300), ("sqlite", 1000), ("postgres", 150),
+        ("memory", 300), ("unreliable", 150), ("sqlite", 150), ("postgres", 150),
+        pytest.param("sqlite", 1000, marks=[pytest.mark.long, pytest.mark.timeout(900)]),
         pytest.param("postgres", 1000, marks=[pytest.mark.long, pytest.mark.timeout(900)]),
     ],
 )  # fmt: skip

@@ -24,7 +24,7 @@ RECOVERED_ACKS = 50
 #: is checked.
 CHAPTER_COMMANDS = 300
 #: The same number for clients that pause, and their pause in seconds.
-SLOW_CHAPTER_COMMANDS, PAUSE_S = 100, 0.05
+SLOW_CHAPTER_COMMANDS, PAUSE_S = 60, 0.1
 #: The types of messages that the checker does not need; they would fill the memory.
 UNCHECKED = {"view", "thinking", "presence", "pong"}
 #: The time limit for a connection, in seconds: a node may be restarting on a busy machine.

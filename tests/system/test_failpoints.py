@@ -12,8 +12,8 @@ from tests.oracle.journal import Journal, read_logs
 from tests.support.players import LONG_STICKS, two_people
 from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_no_traceback, serving
 
-#: The number of kills per failpoint; tests/cluster has more.
-KILLS = 2
+#: The number of kills per failpoint; the long form and tests/cluster have more.
+KILLS = 1
 
 
 @pytest.mark.parametrize(

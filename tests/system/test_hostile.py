@@ -158,7 +158,7 @@ async def chat_until(done: "asyncio.Task[None]", who: Connection, room: str) -> 
 
 @pytest.mark.parametrize(
     "input_count",
-    [10_000, pytest.param(1_000_000, marks=[pytest.mark.long, pytest.mark.timeout(7200)])],
+    [4_000, pytest.param(1_000_000, marks=[pytest.mark.long, pytest.mark.timeout(7200)])],
 )
 async def test_malformed_input_of_every_kind_changes_nothing(
     tmp_path: Path, input_count: int

@@ -69,13 +69,13 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
     assert_no_traceback(server)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("starts", [1, pytest.param(10, marks=pytest.mark.long)])
 async def test_a_signal_right_after_the_start_ends_the_server_cleanly(
-    tmp_path: Path, number: signal.Signals
+    tmp_path: Path, starts: int
 ) -> None:
     """The exit code is 0, without a traceback, while the search workers are still starting."""
     server = ServerProcess(tmp_path / "data", workers=2)
-    for _ in range(3):
+    for number in [signal.SIGTERM, signal.SIGINT] * starts:
         await server.start()
         server.send_signal_to_all(number)
         assert await server.wait() == 0
