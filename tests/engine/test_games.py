@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine import perft
@@ -90,6 +90,7 @@ def test_perft_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "there are: " in capsys.readouterr().err
 
 
+@settings(max_examples=40)
 @given(data=st.data(), game_id=st.sampled_from(game_ids()))
 def test_positions_and_moves_survive_formatting(data: st.DataObject, game_id: str) -> None:
     """In any match, parsing a formatted move or position returns the same move or position."""

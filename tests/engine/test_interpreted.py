@@ -31,7 +31,9 @@ from engine.search.uncompiled import percent, plays_in_full
 
 #: Test positions for each level. Level 3 searches up to about a thousand nodes in each, so there
 #: are fewer.
-POSITIONS_OF_LEVEL = {1: 50, 2: 50, 3: 12}
+POSITIONS_OF_LEVEL = {1: 15, 2: 15, 3: 4}
+#: How many times as many positions `make test-long` compares.
+MORE = 4
 #: The games and levels that the uncompiled search plays in full.
 FULL_LEVELS = [
     (game_id, level)
@@ -89,12 +91,14 @@ def without_time(result: Result) -> tuple[object, ...]:
     return result.move, shown
 
 
+@pytest.mark.parametrize("times", [1, pytest.param(MORE, marks=pytest.mark.long)])
 @pytest.mark.parametrize(("game_id", "level"), FULL_LEVELS)
 def test_the_same_search_uncompiled(
-    game_id: str, level: int, searcher_of: Callable[[str], Searcher]
+    game_id: str, level: int, times: int, searcher_of: Callable[[str], Searcher]
 ) -> None:
     """At every level in FULL_LEVELS the uncompiled search has the same answer and node count."""
-    for seed, (position, tokens) in enumerate(random_positions(game_id, POSITIONS_OF_LEVEL[level])):
+    positions = random_positions(game_id, times * POSITIONS_OF_LEVEL[level])
+    for seed, (position, tokens) in enumerate(positions):
         job = job_of(position, tokens, level, seed)
         assert without_time(run_job(uncompiled(game_id), job)) == without_time(
             run_job(searcher_of(game_id), job)

@@ -78,7 +78,14 @@ def small_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return cache
 
 
-@pytest.mark.parametrize("damage", ["truncated", "one bit", "empty", "index", "sums", "no sums"])
+#: The damages that only `make test-long` tries: `test_any_damage_is_detected` finds them too.
+MORE_DAMAGES = ["truncated", "empty", "index", "sums"]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["one bit", "no sums", *(pytest.param(name, marks=pytest.mark.long) for name in MORE_DAMAGES)],
+)
 def test_damaged_code_is_compiled_again(tmp_path: Path, small_cache: Path, damage: str) -> None:
     """Code that is damaged, or whose checksums are, is discarded and compiled again."""
     cache = tmp_path / "code"
