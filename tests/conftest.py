@@ -7,6 +7,7 @@ on real time (see test_wall_clock.py): there are two processes a core, because m
 other programs. All processes share one folder of compiled code, which the next run uses too.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -25,6 +26,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from engine.rules import overflow
 from engine.rules.call import refused_games
+from server.process.lean import enable_gc
 
 TESTS = Path(__file__).parent
 #: The modules that take 10 s or more, in the order in which they begin, and what of them stays
@@ -95,6 +97,9 @@ if (
     # started here would inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# Imports and collection create no garbage: the collector is off until `pytest_collection_finish`.
+gc.disable()
+
 settings.register_profile("local", deadline=None, print_blob=True)
 settings.register_profile("ci", parent=settings.get_profile("local"), derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
@@ -122,9 +127,13 @@ def pytest_collection_finish() -> None:
     """Forbids bytecode from now on: Python takes the bytecode of a file that changed within the
     same second without changing its size, as files of games in tests do. The modules of the project
     have theirs by now.
+
+    Turns the garbage collector on, with the thresholds of a server: at Python's own it would look
+    at all items and modules again and again.
     """
     sys.dont_write_bytecode = True
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    enable_gc()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
