@@ -57,7 +57,13 @@ async def click_in_view(person: Person, target: Locator) -> None:
     assert await person.page.evaluate("scrollY") == 0
 
 
-@pytest.mark.parametrize("screen", SCREENS.values(), ids=SCREENS)
+@pytest.mark.parametrize(
+    "screen",
+    [
+        pytest.param(screen, id=name, marks=[pytest.mark.long] if screen is DESKTOP else [])
+        for name, screen in SCREENS.items()  # 1366x768 is as wide, and lower
+    ],
+)
 async def test_two_clicks_lead_to_a_match_against_the_ai(
     chromium: Browser, server: ServerProcess, screen: dict[str, Any]
 ) -> None:

@@ -1,4 +1,4 @@
-"""A person and AI seats play every game to its end, in a browser and on a terminal.
+"""A person and AI seats play every game, in a browser and on a terminal.
 
 The tests and the clients choose among the legal moves that the server sends; neither has code for a
 particular game.
@@ -28,6 +28,9 @@ pytestmark = [
 ]
 
 GAMES = game_ids()
+#: The moves that a person clicks in `make test` after the first ones. The spectators see each game
+#: to its end.
+CLICKED_MOVES = 8
 #: The page's status after a match.
 RESULT = re.compile(r"^(Draw|You (won|lost)|\w+ wins?)( \u2212?\d+ to \u2212?\d+)?: ")
 #: The line on the terminal after a match.
@@ -62,7 +65,9 @@ async def create_duel(server: ServerProcess, game: str, level: int = 1) -> str:
 
 
 async def assert_follows_the_rules(person: Person, game: str) -> None:
-    """Asserts that the final board follows from the listed moves, and the result from the rules."""
+    """Asserts that the final board follows from the listed moves, and the result from the rules,
+    unless the person has resigned.
+    """
     match = (
         await person.page.locator(".state a.button", has_text="Replay").get_attribute("href") or ""
     ).split("/")[-1]
@@ -73,8 +78,12 @@ async def assert_follows_the_rules(person: Person, game: str) -> None:
     for played in record["moves"]:
         position = position.play(position.parse_move(played["move"]))
     outcome = position.outcome()
-    assert outcome is not None
-    assert (record["over"]["winner"], record["over"]["how"]) == (outcome.winner, "board")
+    if record["over"]["how"] == "board":
+        assert outcome is not None
+        assert record["over"]["winner"] == outcome.winner
+    else:
+        assert outcome is None
+        assert record["over"]["how"] == "resign"
     kinds = position.game.board(position.options).kinds
     assert await person.pieces() == {
         cell: kinds[kind].name for cell, kind in position.view().pieces.items()
@@ -82,19 +91,46 @@ async def assert_follows_the_rules(person: Person, game: str) -> None:
 
 
 @pytest.mark.parametrize("game", GAMES)
+async def test_a_person_plays_the_ai_in_a_browser(
+    chromium: Browser, server: ServerProcess, game: str
+) -> None:
+    """The person starts in the lobby, clicks, and resigns unless the match has ended.
+
+    During the match the page fits a desktop and a phone, and passes axe.
+    """
+    async with people(chromium, server.url, DESKTOP) as (ada,):
+        await start_with_clicks(ada, game)
+        await ada.page.set_viewport_size(PHONE["viewport"])
+        await assert_fits(ada, in_height=False)
+        await ada.page.set_viewport_size(DESKTOP["viewport"])
+        await play_by_clicks(ada, CLICKED_MOVES)
+        if not await ada.page.locator(".state.over").count():
+            await ada.button("Resign").click()
+            await ada.button("Resign now").click()
+        await expect(ada.status).to_have_text(RESULT)
+        await assert_follows_the_rules(ada, game)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("game", GAMES)
 async def test_a_person_plays_the_ai_to_the_end_in_a_browser(
     chromium: Browser, server: ServerProcess, game: str
 ) -> None:
-    """The person starts in the lobby and clicks; during the match the page fits and passes axe."""
+    """The person clicks until the match ends on the board."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
-        await ada.create(load_game(game).title, "The AI", level=level_of(game, 1))
-        await play_with_pointer(ada, 2)
-        await play_by_clicks(ada, 4)
-        await assert_fits(ada, in_height=True)
-        assert await audit(ada.page) == []
+        await start_with_clicks(ada, game)
         await play_by_clicks(ada, 1000)
         await expect(ada.status).to_have_text(RESULT)
         await assert_follows_the_rules(ada, game)
+
+
+async def start_with_clicks(person: Person, game: str) -> None:
+    """Starts a match from the lobby and plays some moves; the page fits and passes axe."""
+    await person.create(load_game(game).title, "The AI", level=level_of(game, 1))
+    await play_with_pointer(person, 2)
+    await play_by_clicks(person, 4)
+    await assert_fits(person, in_height=True)
+    assert await audit(person.page) == []
 
 
 @pytest.mark.long
