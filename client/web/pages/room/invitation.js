@@ -11,7 +11,7 @@
 import { registerGuest } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { isolated } from "../../shell/isolation.js";
-import { MAX_NAME_CHARACTERS, limitCharacters } from "../../shell/frame.js";
+import { nameField } from "../../shell/frame.js";
 import { mySeat, permits } from "../../shell/viewer.js";
 import { sideName } from "../../shell/words.js";
 
@@ -112,22 +112,15 @@ export class Invitation {
     }
 
     #drawNameField() {
-        const onInput = (/** @type {Event} */ event) => {
-            limitCharacters(event, MAX_NAME_CHARACTERS);
-            if (!this.#refusal) return;
+        // Not when it is left: the button under the pointer would move away before the click.
+        const clearRefusal = () => {
             this.#refusal = "";
             this.#app.update();
         };
         return h("input", {
-            name: "name",
-            dir: "auto",
-            value: this.#app.model.you?.name ?? "",
-            autocomplete: "nickname",
-            spellcheck: "false",
+            ...nameField(this.#app.model.you?.name ?? "", clearRefusal),
             "aria-invalid": this.#refusal ? "true" : null,
             "aria-describedby": this.#refusal ? "name-refusal" : null,
-            // Not when it is left: the button under the pointer would move away before the click.
-            oninput: onInput,
         });
     }
 
