@@ -90,8 +90,16 @@ class MoveReader:
         """The seat to move."""
         return self._position.turn
 
+    def read_plain(self, word: str) -> bool:
+        """Plays the move of a word in the form that most files have, if there is a fast way to read
+        it; else returns False.
+        """
+        return False
+
     def read(self, word: str) -> None:
         """Plays the moves that a word means. Raises GameError and plays none if it means none."""
+        if self.read_plain(word):
+            return
         count = len(self.moves)
         before = self.position, self.played_on
         try:

@@ -71,13 +71,12 @@ TOKEN = re.compile(
     | (?P<nag> \$\d+ )
     | (?P<open> \( )
     | (?P<close> \) )
+    | (?P<number> \d+(?:\.|\u2026)+ )
     | (?P<word> [^\s{}();\[\]$]+ )
     | (?P<other> \S )
     """,
     re.MULTILINE | re.VERBOSE,
 )
-#: The number of a move with its dots, alone or before the move: "1.", "12...".
-NUMBER = re.compile(r"(\d+)(\.+)")
 #: Annotations after a move, and those that stand alone, as numbers of PGN; None means nothing.
 STRENGTH = re.compile(r"(?<=[^!?])[!?]+$")
 NAGS: dict[str, int | None] = {
@@ -112,8 +111,9 @@ def parse_pgn(chunks: Iterable[bytes], find_game: FindGame) -> Iterator[GameReco
     At most one game is in memory. Raises only what `find_game` raises for a broken rules file.
     """
     number = bad = 0
+    starts: dict[str, Position] = {}  # without options, by the id of the game
     for section in _sections(read_lines(chunks)):
-        for game in _Section(section, find_game).games():
+        for game in _Section(section, find_game, starts).games():
             number += 1
             if not isinstance(game, BadGame):
                 yield game
@@ -221,10 +221,11 @@ class _Bad(Exception):
 class _Section:
     """The games of a section, read from its tokens in order."""
 
-    def __init__(self, section: Section, find_game: FindGame) -> None:
+    def __init__(self, section: Section, find_game: FindGame, starts: dict[str, Position]) -> None:
         self._section = section
         self._find_game = find_game
-        self._game = _Draft(section.text, find_game)
+        self._starts = starts
+        self._game = self._new_game()
 
     def games(self) -> Iterator[GameRecord | BadGame]:
         """Yields the games, with the number 0 if they are bad."""
@@ -232,7 +233,7 @@ class _Section:
             yield self._section.fault
             return
         text = self._section.text
-        depth, opened, end = 0, 0, 0
+        depth = opened = 0
         for token in TOKEN.finditer(text):
             kind, offset = token.lastgroup, token.start()
             if depth:
@@ -240,10 +241,16 @@ class _Section:
                 if not depth:
                     self._game.variation(text[opened : token.end()])
             elif kind == "word":
-                word = token["word"]
-                if self._game.is_next(word, text, end, offset):
+                word = token[0]
+                if self._game.read_plain(word):
+                    continue
+                if self._game.is_next(word):
                     yield from self._finish()
                 self._try(self._game.word, word, offset)
+            elif kind == "number":
+                if self._game.begins_again(token[0], text, offset):
+                    yield from self._finish()
+                self._game.has_words = True
             elif kind == "comment":
                 if not text.endswith("}", offset, token.end()) or token.end() - offset < 2:
                     self._try(self._game.fail, token[0], offset, "a comment that ends with }")
@@ -264,7 +271,6 @@ class _Section:
             else:
                 expected = "a move" if token[0] == ")" else 'a move, or a tag like [White "Ann"]'
                 self._try(self._game.fail, token[0], offset, expected)
-            end = token.end()
         if depth:
             self._try(self._game.fail, text[opened:], opened, "a variation that ends with )")
         yield from self._finish()
@@ -280,9 +286,12 @@ class _Section:
         except _Bad as bad:
             game.bad = bad
 
+    def _new_game(self) -> "_Draft":
+        return _Draft(self._section.text, self._find_game, self._starts)
+
     def _finish(self) -> Iterator[GameRecord | BadGame]:
         """Yields the game so far, if there is one, and begins another."""
-        game, self._game = self._game, _Draft(self._section.text, self._find_game)
+        game, self._game = self._game, self._new_game()
         if not game.has_words and not game.has_tags:
             return
         try:
@@ -301,9 +310,10 @@ class _Section:
 class _Draft:
     """A game while it is read."""
 
-    def __init__(self, text: str, find_game: FindGame) -> None:
+    def __init__(self, text: str, find_game: FindGame, starts: dict[str, Position]) -> None:
         self._text = text
         self._find_game = find_game
+        self._starts = starts
         self._tags: dict[str, tuple[str, str, int]] = {}  # by the name in small letters
         self._options: list[tuple[str, int]] = []
         self._reader: MoveReader | None = None
@@ -328,19 +338,29 @@ class _Draft:
             self._options.append((value, offset))
         self._tags[name.lower()] = (name, value, offset)
 
-    def is_next(self, word: str, text: str, end: int, offset: int) -> bool:
-        """Whether a word belongs to another game: after a result, or where move 1 comes again.
+    def read_plain(self, word: str) -> bool:
+        """Takes a move that the reader of moves can read at once; False for any other word."""
+        reader = self._reader
+        return (
+            reader is not None and not self._ending and self.bad is None and reader.read_plain(word)
+        )
 
-        The token before it ends at `end`.
+    def is_next(self, word: str) -> bool:
+        """Whether a word belongs to another game, because this one has its result."""
+        return self._ending != "" and not _is_result(word)
+
+    def begins_again(self, number: str, text: str, offset: int) -> bool:
+        """Whether the number of a move begins another game: after a result, or where move 1 comes
+        again.
         """
         if self._ending:
-            return not _is_result(word)
-        number = NUMBER.match(word)
-        if number is None or int(number[1][:9]) != 1 or self._reader is None:
+            return True
+        if self._reader is None or number != "1.":
             return False
         plies = len(self._reader.moves) if self.bad is None else 2
-        is_apart = BLANK_LINE.search(text, end, offset) is not None
-        return number[2] == "." and (plies > 1 or (plies == 1 and is_apart))
+        before = text[:offset].rstrip() if plies == 1 else ""
+        is_apart = BLANK_LINE.search(text, len(before), offset) is not None
+        return plies > 1 or (plies == 1 and is_apart)
 
     def skip(self, word: str) -> None:
         """Skips a word of a bad game, which ends with a result."""
@@ -357,15 +377,8 @@ class _Draft:
         self.has_words = True
         if not word.isascii():
             word = word.translate(SIGNS)
-        start = offset
-        if word[0].isdigit():
-            if number := NUMBER.match(word):
-                word = word[number.end() :]
-                offset += number.end()
-                if not word:
-                    return
-            elif word.isdecimal() and self._is_number(word, start):
-                return
+        if word.isdecimal() and self._is_number(word, offset):
+            return
         word = word.lstrip(".")
         if not word:
             return
@@ -464,14 +477,15 @@ class _Draft:
     def _begin(self, word: str, offset: int) -> None:
         """Finds the game and its start position, at the first move. Raises _Bad."""
         problem: _Bad | None = None
-        for game_id in self._candidates(word, offset):
+        candidates = self._candidates(word, offset)
+        for game_id in candidates:
             try:
                 reader = reader_of(self._start(game_id, offset))
             except _Bad as bad:
                 problem = problem or bad
                 continue
             self._reader = self._reader or reader
-            if _reads(reader, word):
+            if len(candidates) == 1 or _reads(reader, word):
                 self._reader = reader
                 return
         if self._reader is None:
@@ -508,6 +522,8 @@ class _Draft:
         at = self._tags["game"][2] if "game" in self._tags else offset
         found = game_id
         try:
+            if not self._tags.keys() & {"option", "start", "fen"} and game_id in self._starts:
+                return self._starts[game_id]
             game = self._find_game(game_id)
             options = {}
             for found, at in self._options:
@@ -522,7 +538,10 @@ class _Draft:
                     reading = read_position(game, found, options)
                     self._mended = reading.mended
                     return reading.position
-            return game.start(options)
+            start = game.start(options)
+            if not self._options:
+                self._starts[game_id] = start
+            return start
         except GameError as error:
             raise _Bad(at, found, f"a game that is played here ({error})") from error
 

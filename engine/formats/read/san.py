@@ -32,7 +32,7 @@ from engine.games.chess_parts.board import (
 )
 from engine.games.chess_parts.ending import drawn, repetition, reversible
 from engine.games.chess_parts.fen import CELLS
-from engine.games.chess_parts.movement import play
+from engine.games.chess_parts.movement import MAX_MOVES, moves, play
 from engine.jit import U
 from engine.rules.call import RulesCall
 
@@ -65,12 +65,10 @@ class SanReader(MoveReader):
     def turn(self) -> int:
         return turn(self._state)
 
-    def read(self, word: str) -> None:
-        if not self._read_standard(word):
-            super().read(word)
-
-    def _read_standard(self, word: str) -> bool:
+    def read_plain(self, word: str) -> bool:
         """Plays a move in the standard's form; False if it is none, or none that is legal."""
+        if word[0] == "O":
+            return self._castle(word)
         san = SAN.fullmatch(word)
         if san is None or len(self.moves) >= MAX_PLIES:
             return False
@@ -119,6 +117,24 @@ class SanReader(MoveReader):
         else:
             text = Position(self.start.game, self.start.options, state).notation(move).rstrip("+#")
         self.moves.append(Move(token, text))
+        self.turns.append(turn(state))
+        return True
+
+    def _castle(self, word: str) -> bool:
+        text = word.rstrip("+#")
+        if text not in ("O-O", "O-O-O"):
+            return False
+        state = self._state
+        with RulesCall("chess", "play"):
+            origin = 60 if turn(state) else 4
+            target = origin + 2 if text == "O-O" else origin - 2
+            move, buffer = origin | target << 6, [0] * MAX_MOVES
+            if not state[KINGS] & state[OWN] & BITS[origin] or self._is_drawn():
+                return False
+            if move not in buffer[: moves(state, buffer)]:
+                return False
+            self._advance(play(state, move), (state, move))
+        self.moves.append(Move(CELLS[origin] + CELLS[target], text))
         self.turns.append(turn(state))
         return True
 
