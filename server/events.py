@@ -260,10 +260,12 @@ class Unmuted(Event, frozen=True, tag="unmuted"):
 class Said(Event, frozen=True, tag="said"):
     """A line of chat.
 
-    - `to` is `room` or `spectators`.
+    - `to` is `room`, `spectators`, or `author` for a question to the room's bot that nobody else
+      sees.
     - `by` is `bot` for a line of the room's bot, and empty for one of a person. `answers` is then
       the version of the line that it answers.
     - `links` says whether clients may show the addresses in the line as links.
+    - `cheap` says that the line is a question to the bot that needs no search.
     """
 
     identity: str
@@ -273,6 +275,7 @@ class Said(Event, frozen=True, tag="said"):
     by: Word = ""
     answers: int | None = None
     links: bool = False
+    cheap: bool = False
 
 
 #: The capabilities that `Required` names and this version has.

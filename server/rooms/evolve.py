@@ -153,15 +153,31 @@ def _evolve_said(room: Room, event: Said, at_ms: int) -> Room:
         room.v, at_ms, event.name, event.text, event.to, event.identity,
         event.by, event.answers, event.links,
     )  # fmt: skip
-    room = replace(room, chat=(*room.chat[-(SNAPSHOT_CHAT_LINES - 1) :], line))
+    room = replace(room, chat=_with_line(room.chat, line))
     if event.by:
         return room
     stamp = ChatStamp(IdentityId(event.identity), at_ms)
-    stamps = (*room.chat_stamps[-(CHAT_STAMPS - 1) :], stamp)
-    if parse_question(event.text, room.has_ai) is None:
-        return replace(room, chat_stamps=stamps)
-    questions = (*room.question_stamps[-(CHAT_STAMPS - 1) :], stamp)
-    return replace(room, chat_stamps=stamps, question_stamps=questions)
+    if line.is_private:
+        room = replace(room, private_stamps=_with_stamp(room.private_stamps, stamp))
+    else:
+        room = replace(room, chat_stamps=_with_stamp(room.chat_stamps, stamp))
+    if event.cheap or parse_question(event.text, room.has_ai) is None:
+        return room
+    return replace(room, question_stamps=_with_stamp(room.question_stamps, stamp))
+
+
+def _with_line(chat: tuple[ChatLine, ...], line: ChatLine) -> tuple[ChatLine, ...]:
+    """The lines in memory with one more: the last SNAPSHOT_CHAT_LINES that others see, and as many
+    private ones, so that neither kind pushes out the other.
+    """
+    alike = [index for index, each in enumerate(chat) if each.is_private is line.is_private]
+    if len(alike) >= SNAPSHOT_CHAT_LINES:
+        chat = chat[: alike[0]] + chat[alike[0] + 1 :]
+    return (*chat, line)
+
+
+def _with_stamp(stamps: tuple[ChatStamp, ...], stamp: ChatStamp) -> tuple[ChatStamp, ...]:
+    return (*stamps[-(CHAT_STAMPS - 1) :], stamp)
 
 
 def _without(people: tuple[Player, ...], identity: str) -> tuple[Player, ...]:

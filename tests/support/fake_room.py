@@ -135,7 +135,9 @@ class FakeRoom:
             joined["frozen"] = self.room.read_only
         await link.send({**joined, "description": msgspec.to_builtins(description(self.room))})
         if not since:
-            await self._send(format_message(snapshot(self.room, player=True)))
+            await self._send(
+                format_message(snapshot(self.room, player=True, identity=ADA.identity))
+            )
         missed = [(v, event) for v, event in self.log if since and v > since]
         await self._send_events(missed, with_view=True)
 

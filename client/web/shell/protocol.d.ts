@@ -209,7 +209,7 @@ export interface ReclaimSeat {
     room: string;
 }
 
-/** Sends a line of chat to the whole room, or to the spectators only. Players receive a `hidden` event for a line to the spectators. A line that equals one of the sender's last lines is refused. A line that begins with `/` is a question to the room's bot, and so are a few plain questions in a room with an AI. The bot sends an `answer` to the asker, or answers all with a `said` event. A person may ask six questions a minute. */
+/** Sends a line of chat to the whole room, or to the spectators only. Players receive a `hidden` event for a line to the spectators. A line that equals one of the sender's last lines is refused. A line that begins with `/` is a question to the room's bot, and so are a few plain questions in a room with an AI and lines that name the bot ("@bot", "bot,"). The bot sends an `answer` to the asker, or answers all with a `said` event. A line that begins with `/` goes to its author only, `to` is `author` then, unless its answer is for all; everyone else receives `hidden`. A person may ask six questions a minute that need a search, and write twenty lines that nobody else sees. */
 export interface Chat {
     t: "chat";
     id: string;
@@ -302,7 +302,7 @@ export interface Joined {
     chat_commands?: string[];
 }
 
-/** The properties of a room that never change. `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach` then. `level_names` are the levels' names, the lowest first. `view` is null when this server does not have the game. `start`, `one_screen`, `takeback` and `rated` mean the same as in `created`. */
+/** The properties of a room that never change. `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach` then. `level_names` are the levels' names, the lowest first. `view` is null when this server does not have the game. `start`, `one_screen`, `takeback` and `rated` mean the same as in `created`. `goal` says in a sentence what a player of the game tries to do. */
 export interface RoomDescription {
     game: string;
     title: string;
@@ -318,6 +318,7 @@ export interface RoomDescription {
     search?: string;
     level_names?: string[];
     rated?: boolean;
+    goal?: string;
 }
 
 /** The part of the view that stays the same for a whole room. `targets` maps a label, such as a column, to the cells that count as clicks on it. A label without cells, such as "pass", is a button beside the board. The server plays the move of such a button for a player who has no other move. `counted` is the noun for a side's pieces, such as "disc"; clients then show how many pieces each side has on the board. */
@@ -796,7 +797,7 @@ export interface Unmuted {
     name: string;
 }
 
-/** A line of chat. - `to` is `room` or `spectators`. - `by` is `bot` for a line of the room's bot, and empty for one of a person. `answers` is then the version of the line that it answers. - `links` says whether clients may show the addresses in the line as links. */
+/** A line of chat. - `to` is `room`, `spectators`, or `author` for a question to the room's bot that nobody else sees. - `by` is `bot` for a line of the room's bot, and empty for one of a person. `answers` is then the version of the line that it answers. - `links` says whether clients may show the addresses in the line as links. - `cheap` says that the line is a question to the bot that needs no search. */
 export interface Said {
     kind: "said";
     identity: string;
@@ -806,6 +807,7 @@ export interface Said {
     by?: string;
     answers?: number | null;
     links?: boolean;
+    cheap?: boolean;
 }
 
 /** The progress of a search, after a completed depth or during one; `pv` begins with the best move. `warming` means that the game is not compiled yet, so the search is less deep than its level. A strategy reports its `value`, in its own units, and its `log` as text. The persona `average` reports its value as text, because its scores are means over the opponent's replies. `depths` are the last 32 depths of the search. */
