@@ -28,6 +28,7 @@ NUMBERING = "ply"
 EXTRA_TURNS = True
 OPTIONS: Mapping[str, Option] = {}
 DATA = ()
+GOAL = "Gather more seeds in your store than the other side."
 RULES = """Each side has six houses on its side of the board and a store to its right. A match
 begins with four seeds in each house; South moves first.
 A move takes all seeds of one of your houses and sows them one by one into the next pits,

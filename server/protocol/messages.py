@@ -115,7 +115,7 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach`
     then. `level_names` are the levels' names, the lowest first. `view` is null when this server
     does not have the game. `start`, `one_screen`, `takeback` and `rated` mean the same as in
-    `created`.
+    `created`. `goal` says in a sentence what a player of the game tries to do.
     """
 
     game: str
@@ -132,6 +132,7 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     search: Word = "production"
     level_names: tuple[str, ...] = ()
     rated: bool = False
+    goal: str = ""
 
 
 class Played(Struct, frozen=True, omit_defaults=True):

@@ -43,6 +43,7 @@ def description(room: Room) -> wire.RoomDescription:
         levels=levels, level_names=level_names(levels) if room.game else (), view=board,
         start=room.start, one_screen=room.one_screen, takeback=room.takeback,
         search=room.game.rules.SEARCH if room.game else "production", rated=room.rated,
+        goal=room.game.goal if room.game else "",
     )  # fmt: skip
 
 
