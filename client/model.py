@@ -15,6 +15,7 @@ from engine.view import SEATS, MoveView, PositionView
 from server.events import (
     AiTookOver,
     AnyEvent,
+    Barred,
     Configured,
     Created,
     Declined,
@@ -71,8 +72,8 @@ class Model(Struct, frozen=True, kw_only=True):
     the commands that the server permits the viewer, besides those of `turn`; None if the server is
     of an earlier version, which does not send them. `thinking_setting` says who may see an AI's
     thinking during the next matches, and `has_help` whether people who play each other get help
-    with positions. `muted` has the people whom the host has muted, and `chat_commands` the names of
-    the bot's commands.
+    with positions. `muted` has the people whom the host has muted, `barred` those who may not sit
+    in the room any more, and `chat_commands` the names of the bot's commands.
     """
 
     room: str
@@ -98,6 +99,7 @@ class Model(Struct, frozen=True, kw_only=True):
     has_help: bool = False
     chat_commands: tuple[str, ...] = ()
     muted: tuple[Player, ...] = ()
+    barred: tuple[Player, ...] = ()
 
     @property
     def my_seat(self) -> int | None:
@@ -227,6 +229,7 @@ def _apply_snapshot(model: Model, snapshot: Snapshot) -> Model:
         thinking_setting=snapshot.thinking,
         has_help=snapshot.help,
         muted=snapshot.muted,
+        barred=snapshot.barred,
     )
 
 
@@ -297,6 +300,9 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
             return replace(model, muted=(*_without(model.muted, event.identity), person))
         case Unmuted():
             return replace(model, muted=_without(model.muted, event.identity))
+        case Barred():
+            person = Player(event.identity, event.name)
+            return replace(model, barred=(*_without(model.barred, event.identity), person))
         case Said():
             line = ChatLine(
                 v, at, event.name, event.text, event.to, event.identity,

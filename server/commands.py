@@ -314,6 +314,16 @@ class Unmute(Command, frozen=True, tag="unmute"):
     identity: PersonId
 
 
+class Bar(Command, frozen=True, tag="bar"):
+    """Frees the seat of a person for whom it was not meant, who may then watch but not sit here.
+
+    Host only, and only until both sides have moved since the person sat down. A running match ends
+    without a result.
+    """
+
+    identity: PersonId
+
+
 #: Every command that a client may give. They stand here by name: any other is the server's own, and
 #: a client that sends it is refused.
 ClientCommand = (
@@ -339,6 +349,7 @@ ClientCommand = (
     | Hint
     | Mute
     | Unmute
+    | Bar
 )
 
 

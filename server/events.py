@@ -257,6 +257,16 @@ class Unmuted(Event, frozen=True, tag="unmuted"):
     name: str
 
 
+class Barred(Event, frozen=True, tag="barred"):
+    """The host kept a seat for someone else: the person left it and may not sit in this room again.
+
+    The person may still watch. `name` is the person's name at that time.
+    """
+
+    identity: str
+    name: str
+
+
 class Said(Event, frozen=True, tag="said"):
     """A line of chat.
 
@@ -319,6 +329,7 @@ KnownEvent = (
     | Muted
     | Unmuted
     | Said
+    | Barred
 )
 #: Every event that a log may contain.
 RoomEvent = KnownEvent | Unknown

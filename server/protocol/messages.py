@@ -224,6 +224,8 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A public room in the lobby's list.
 
     `length` is the length of its match as text ("12 moves"), counted as the game counts moves.
+    `away` lists the seats of a room that waits for a player whose people have had no connection to
+    it for 30 s, on any node. They may come back, and the seat beside them can be taken.
     """
 
     room: str
@@ -236,6 +238,7 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     ply: int = 0
     watching: int = 0
     length: str = ""
+    away: tuple[int, ...] = ()
 
 
 class Outgoing(Struct, frozen=True, tag_field="t", omit_defaults=True):
@@ -342,7 +345,7 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a
     rematch. `proposals` lists the other open offers: the requests to take moves back. `thinking`
     and `help` are the room's settings for its next matches, as in `configured`. `muted` lists the
-    people whom the host has muted.
+    people whom the host has muted, `barred` those who may not sit here any more.
     """
 
     room: str
@@ -355,6 +358,7 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     thinking: Word = "all"
     help: bool = False
     muted: tuple[Player, ...] = ()
+    barred: tuple[Player, ...] = ()
 
 
 class EventFrame(Outgoing, frozen=True, tag="event"):

@@ -76,6 +76,7 @@ def snapshot(room: Room, player: bool, identity: str = "") -> wire.Snapshot:
         room=room.id, v=room.v, seats=format_seats(room.seats), match=match,
         offers=room.offers, chat=chat, proposals=format_proposals(room), thinking=room.thinking,
         help=room.help, muted=tuple([Player(*structs.astuple(each)) for each in room.muted]),
+        barred=tuple([Player(*structs.astuple(each)) for each in room.barred]),
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from server.codes import Code
 from server.events import (
     CAPABILITIES,
     AiTookOver,
+    Barred,
     Configured,
     Created,
     Declined,
@@ -53,6 +54,7 @@ from server.rooms.model import (
     TakebackOffer,
 )
 from server.rooms.questions import parse_question
+from server.rooms.turns import second_turn_ply
 
 #: The offers that this version supports, besides the takeback.
 OFFERS = frozenset({"draw", "rematch"})
@@ -106,9 +108,9 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
         case Said():
             return _evolve_said(room, event, at_ms)
         case SeatTaken():
-            return _with_seat(room, event.seat, event.occupant)
+            return _evolve_seat_taken(room, event)
         case SeatLeft():
-            return _without_offers(_with_seat(room, event.seat, None))
+            return _with_seated_newcomers(_without_offers(_with_seat(room, event.seat, None)))
         case Started():
             return _evolve_started(room, event)
         case Finished():
@@ -137,6 +139,9 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
             return replace(room, muted=(*_without(room.muted, event.identity), person))
         case Unmuted():
             return replace(room, muted=_without(room.muted, event.identity))
+        case Barred():
+            person = Player(event.identity, event.name)
+            return replace(room, barred=(*_without(room.barred, event.identity), person))
         case Created():
             return room
         case Required() if event.what in CAPABILITIES:
@@ -178,6 +183,23 @@ def _with_line(chat: tuple[ChatLine, ...], line: ChatLine) -> tuple[ChatLine, ..
 
 def _with_stamp(stamps: tuple[ChatStamp, ...], stamp: ChatStamp) -> tuple[ChatStamp, ...]:
     return (*stamps[-(CHAT_STAMPS - 1) :], stamp)
+
+
+def _evolve_seat_taken(room: Room, event: SeatTaken) -> Room:
+    """The room with the occupant of a seat, who is a newcomer unless it is the host or an AI."""
+    room = _with_seated_newcomers(_with_seat(room, event.seat, event.occupant))
+    identity = IdentityId(event.occupant.identity)
+    if identity == room.host or room.seat_of(identity) is None or identity in room.newcomers:
+        return room
+    return replace(room, newcomers=(*room.newcomers, identity))
+
+
+def _with_seated_newcomers(room: Room) -> Room:
+    """The room without the newcomers who have left their seats."""
+    if not room.newcomers:
+        return room
+    seated = tuple([each for each in room.newcomers if room.seat_of(each) is not None])
+    return replace(room, newcomers=seated)
 
 
 def _without(people: tuple[Player, ...], identity: str) -> tuple[Player, ...]:
@@ -318,6 +340,8 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
         match, moves=moves, position=position, digest=event.digest,
         turn=turn, turn_started_ms=room.changed_ms, recent=recent,
     )  # fmt: skip
+    if room.newcomers and second_turn_ply(match) is not None:
+        room = replace(room, newcomers=())
     if room.offers or room.takeback_offers:
         return replace(
             room, match=match, frozen=frozen, moved_v=room.v, takeback_offers=(),

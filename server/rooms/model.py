@@ -327,6 +327,10 @@ class Room(Struct, frozen=True):
     help: bool = False
     #: The people whose lines of chat the room refuses.
     muted: tuple[Player, ...] = ()
+    #: The people who may not sit in this room any more.
+    barred: tuple[Player, ...] = ()
+    #: The seated people, besides the host, since whose arrival not both sides have moved.
+    newcomers: tuple[IdentityId, ...] = ()
     #: Authors and times of the last CHAT_STAMPS questions to the room's bot that are not cheap.
     question_stamps: tuple[ChatStamp, ...] = ()
     #: Authors and times of the last CHAT_STAMPS lines that only their authors see.
@@ -396,6 +400,10 @@ class Room(Struct, frozen=True):
     def is_muted(self, identity: IdentityId) -> bool:
         """Whether the host has muted a person."""
         return any(person.identity == identity for person in self.muted)
+
+    def is_barred(self, identity: IdentityId) -> bool:
+        """Whether a person may not sit in this room any more."""
+        return any(person.identity == identity for person in self.barred)
 
     @property
     def has_ai(self) -> bool:

@@ -243,6 +243,14 @@ export interface Unmute {
     identity: string;
 }
 
+/** Frees the seat of a person for whom it was not meant, who may then watch but not sit here. Host only, and only until both sides have moved since the person sat down. A running match ends without a result. */
+export interface Bar {
+    t: "bar";
+    id: string;
+    room: string;
+    identity: string;
+}
+
 /** Subscribes to the list of public rooms, or unsubscribes from it. */
 export interface WatchLobby {
     t: "watch_lobby";
@@ -279,7 +287,7 @@ export interface Error {
     message: string;
 }
 
-export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "game.hung" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.full" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.ambiguous" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "chat.muted" | "mute.none" | "chat.repeated" | "claim.none" | "claim.unsure" | "draw.none" | "help.none" | "takeback.none" | "position.refused" | "trace.text" | "trace.unknown" | "trace.impossible" | "trace.too_large" | "trace.withheld" | "lesson.unknown" | "study.off" | "study.busy" | "study.failed" | "analysis.refused" | "origin.foreign" | "rate.exceeded" | "engine.busy" | "store.retry" | "server.fault" | "upgrade.late";
+export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "game.hung" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.full" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.barred" | "bar.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.ambiguous" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "chat.muted" | "mute.none" | "chat.repeated" | "claim.none" | "claim.unsure" | "draw.none" | "help.none" | "takeback.none" | "position.refused" | "trace.text" | "trace.unknown" | "trace.impossible" | "trace.too_large" | "trace.withheld" | "lesson.unknown" | "study.off" | "study.busy" | "study.failed" | "analysis.refused" | "origin.foreign" | "rate.exceeded" | "engine.busy" | "store.retry" | "server.fault" | "upgrade.late";
 
 /** The answer to `ping`. `at` is the server's clock in ms since 1970. */
 export interface Pong {
@@ -403,7 +411,7 @@ export interface May {
     may: string[];
 }
 
-/** The whole room at version `v`, as this viewer may see it. The client applies later events to it. `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a rematch. `proposals` lists the other open offers: the requests to take moves back. `thinking` and `help` are the room's settings for its next matches, as in `configured`. `muted` lists the people whom the host has muted. */
+/** The whole room at version `v`, as this viewer may see it. The client applies later events to it. `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a rematch. `proposals` lists the other open offers: the requests to take moves back. `thinking` and `help` are the room's settings for its next matches, as in `configured`. `muted` lists the people whom the host has muted, `barred` those who may not sit here any more. */
 export interface Snapshot {
     t: "snapshot";
     room: string;
@@ -416,6 +424,7 @@ export interface Snapshot {
     thinking?: string;
     help?: boolean;
     muted?: Player[];
+    barred?: Player[];
 }
 
 /** The holder of a seat: a player with the name they had, or the AI at a level, as a persona or by a strategy. `kind` is `guest` or `ai`. `depth`, in plies, and `evaluator` are those of the strategy. An AI that plays on for a player who has gone keeps the seat for that player, `kept_for`. */
@@ -645,7 +654,7 @@ export interface Lobby {
     gone?: string[];
 }
 
-/** A public room in the lobby's list. `length` is the length of its match as text ("12 moves"), counted as the game counts moves. */
+/** A public room in the lobby's list. `length` is the length of its match as text ("12 moves"), counted as the game counts moves. `away` lists the seats of a room that waits for a player whose people have had no connection to it for 30 s, on any node. They may come back, and the seat beside them can be taken. */
 export interface RoomSummary {
     room: string;
     game: string;
@@ -657,6 +666,7 @@ export interface RoomSummary {
     ply?: number;
     watching?: number;
     length?: string;
+    away?: number[];
 }
 
 /** The room was created. Always the first event of the log, v = 1. - `visibility` is `public` or `unlisted`. - `start` is the position, as text, from which the room's matches start; null for the game's own start. - `one_screen` says that one player holds both seats. - `takeback` says whether players may take moves back. - `rated` says that the results count for ratings. No command of this version sets it. - `help` says whether the room gives help with positions while two people play each other. */
@@ -810,6 +820,13 @@ export interface Said {
     cheap?: boolean;
 }
 
+/** The host kept a seat for someone else: the person left it and may not sit in this room again. The person may still watch. `name` is the person's name at that time. */
+export interface Barred {
+    kind: "barred";
+    identity: string;
+    name: string;
+}
+
 /** The progress of a search, after a completed depth or during one; `pv` begins with the best move. `warming` means that the game is not compiled yet, so the search is less deep than its level. A strategy reports its `value`, in its own units, and its `log` as text. The persona `average` reports its value as text, because its scores are means over the opponent's replies. `depths` are the last 32 depths of the search. */
 export interface Info {
     depth: number;
@@ -826,11 +843,11 @@ export interface Info {
     depths?: DepthBest[];
 }
 
-export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Configure | Move | Takeback | Resign | Abort | Claim | OfferDraw | Accept | Rematch | Decline | ClaimWin | CallDraw | LetAiPlay | ReclaimSeat | Chat | Hint | Mute | Unmute | WatchLobby;
+export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Configure | Move | Takeback | Resign | Abort | Claim | OfferDraw | Accept | Rematch | Decline | ClaimWin | CallDraw | LetAiPlay | ReclaimSeat | Chat | Hint | Mute | Unmute | Bar | WatchLobby;
 
 export type ServerMessage = Welcome | Ack | Error | Pong | Joined | May | Snapshot | View | Turn | Thinking | Answer | Presence | Lobby;
 
-export type RoomEvent = Created | Required | Configured | SeatTaken | SeatLeft | Started | Moved | TookBack | Finished | Offered | Declined | AiTookOver | PlayerReturned | Renamed | Muted | Unmuted | Said;
+export type RoomEvent = Created | Required | Configured | SeatTaken | SeatLeft | Started | Moved | TookBack | Finished | Offered | Declined | AiTookOver | PlayerReturned | Renamed | Muted | Unmuted | Said | Barred;
 
 /** An event of a room: the entry of its log at v. */
 export type EventMessage = { t: "event"; room: string; v: number; at: number } & RoomEvent;
