@@ -101,7 +101,10 @@ async def assert_shows_all(page: Page, trace: Trace) -> None:
 async def test_small_lessons_show_the_visited_and_the_skipped_nodes(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """Each run of a small lesson is drawn with exactly the nodes of its search and its cuts."""
+    """Each run of a small lesson is drawn with exactly the nodes of its search and its cuts.
+
+    The leaves of a tree have their numbers from the first step on; those that were cut off are grey.
+    """
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.go("/learn")
         await expect(ada.page.locator(".lesson-card")).to_have_count(len(LESSONS))
@@ -113,6 +116,12 @@ async def test_small_lessons_show_the_visited_and_the_skipped_nodes(
                 )
                 await ada.page.keyboard.press("End")
                 await assert_shows_all(ada.page, trace)
+        await open_run(ada.page, "four-level-tree", 0)
+        leaves = ada.page.locator(".runs glass-tree .leaf .value")
+        await expect(leaves).to_have_text([str(n) for n in (10, 11, 12, 9, 15, 14, 5, 4)])
+        await ada.page.keyboard.press("End")
+        unseen = ada.page.locator(".runs glass-tree .unseen .value")
+        await expect(unseen).to_have_text([str(n) for n in (13, 14, 2, 1, 8, 2, 7, 1)])
 
 
 async def answer(page: Page, question: QuizQuestion, given: Answer) -> None:
