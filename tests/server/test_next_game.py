@@ -22,11 +22,11 @@ from server.commands import (
     Sit,
     Stand,
 )
-from server.events import Declined, Offered, Required, Started, parse_event_body
-from server.ids import IdentityId
+from server.events import Declined, Occupant, Offered, Player, Required, Started, parse_event_body
 from server.protocol import views
 from server.protocol.codes import Code
-from server.rooms.model import SERVER, Actor
+from server.rooms.model import SERVER, Actor, CommandRejected, Moment
+from server.rooms.rules import decide
 from server.series import MAX_SCORES, Score, add_result, score_between
 from tests.support.room_log import (
     ADA,
@@ -34,6 +34,7 @@ from tests.support.room_log import (
     BEN,
     CYD,
     ME,
+    SETTINGS,
     LoggedRoom,
     altered_game,
     created,
@@ -82,7 +83,7 @@ def test_the_opponent_accepts_the_next_game_by_its_version() -> None:
 
 
 def test_a_room_says_once_that_it_has_several_games() -> None:
-    """The first match of another game follows `required`; a rematch and the same game say nothing."""
+    """The first match of another game follows `required`; one of the same game names none."""
     played = finished()
     propose_and_accept(played, ADA, "sticks")
     played.do(BEN, plain(Resign))
@@ -276,13 +277,13 @@ def test_clients_read_the_proposal_and_the_score() -> None:
     played = finished()
     played.do(BEN, next_game("sticks", seats=(0, 1)))
     snapshot = views.snapshot(played.room, player=False)
-    assert msgspec.to_builtins(snapshot)["proposals"] == [
+    assert msgspec.to_builtins(snapshot)["proposals"] == (
         {
             "seat": 1, "what": "next", "v": played.room.v, "game": "sticks",
             "options": dict(load_game("sticks").start().options), "seats": (0, 1),
             "title": "Sticks",
-        }
-    ]  # fmt: skip
+        },
+    )  # fmt: skip
     assert snapshot.series == (Score(("ada", "ben"), (2, 0)),)
     assert "series" not in msgspec.to_builtins(views.snapshot(seated().room, player=False))
     played.do(ADA, accept_next(played))
@@ -320,29 +321,17 @@ def test_all_levels_are_one_opponent() -> None:
 def test_an_ai_that_keeps_a_seat_scores_for_its_player() -> None:
     seats = [msgspec.structs.replace(each) for each in seated().match.seats]
     keeper = created(seats=(ME, AI_SEAT)).match.seats[1]
-    kept = msgspec.structs.replace(keeper, kept_for=parse_player(seats[0]))
+    kept = msgspec.structs.replace(keeper, kept_for=Player(seats[0].identity, seats[0].name))
     assert add_result((), (kept, seats[1]), 0, "board") == (Score(("ada", "ben"), (2, 0)),)
-
-
-def parse_player(occupant: Any) -> Any:
-    from server.events import Player
-
-    return Player(occupant.identity, occupant.name)
 
 
 def test_a_room_keeps_the_scores_of_the_last_pairs() -> None:
     scores: tuple[Score, ...] = ()
     for number in range(MAX_SCORES + 5):
-        people = [played_by(f"p{number}"), played_by("host")]
+        people = [Occupant(f"p{number}", "P"), Occupant("host", "H")]
         scores = add_result(scores, people, 1, "resign")
     assert len(scores) == MAX_SCORES
     assert scores[-1].players == (f"p{MAX_SCORES + 4}", "host")
-
-
-def played_by(identity: str) -> Any:
-    from server.events import Occupant
-
-    return Occupant(identity, identity)
 
 
 # --- names for two on one screen ---
@@ -354,12 +343,8 @@ def test_two_people_on_one_screen_have_names_of_their_own() -> None:
     assert [each.name for each in played.match.seats] == ["Mia", "Tom"]
     assert parse_event_body(played.log[2][1]) == Required("own_names")
     renaming = Rename("r", "ada", "Ada Lovelace")
-    from server.rooms.model import Moment
-    from server.rooms.rules import decide  # the command makes no events
-    from tests.support.room_log import SETTINGS
-
     moment = Moment(SERVER, 0, 0, played.new_id, SETTINGS, load_game)
-    assert decide(played.room, renaming, moment) == []
+    assert decide(played.room, renaming, moment) == [], "no seat shows the creator's name"
     for ply, token in enumerate(["a1", "b1", "a2", "b2", "a3"]):
         played.do(ADA, Move("m", ply, token))
     assert played.room.series == (Score(("Mia", "Tom"), (2, 0)),)
@@ -377,8 +362,6 @@ def test_a_side_without_a_name_follows_the_creators() -> None:
 
 @pytest.mark.parametrize("name", ["", "\u202e", "x" * 25, "AI level 5", "Plyroom", "bot"])
 def test_reserved_and_unreadable_names_of_a_side_are_refused(name: str) -> None:
-    from server.rooms.model import CommandRejected
-
     with pytest.raises(CommandRejected) as rejected:
         created(one_screen=True, seats=(MySeat(name), MySeat()))
     assert rejected.value.code == Code.NAME_REFUSED
@@ -394,4 +377,3 @@ def test_a_stranger_who_sits_down_has_no_part_in_the_score() -> None:
     played.do(CYD, plain(Resign))
     assert played.room.series == (Score(("ada", "ben"), (2, 0)), Score(("ada", "cyd"), (2, 0)))
     assert score_between(played.room.series, played.room.seats) == (2, 0)
-    assert IdentityId("cyd") == CYD.identity

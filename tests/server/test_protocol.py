@@ -301,9 +301,8 @@ def test_unknown_fields_are_ignored() -> None:
 IDS = st.text(
     st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), min_size=1, max_size=36
 )
-SEATS = st.tuples(
-    *[st.sampled_from([MySeat(), MySeat("Mia"), OpenSeat(), AiSeat(level=3), AiSeat(level=8)])] * 2
-)
+WISHES = [MySeat(), MySeat("Mia"), OpenSeat(), AiSeat(level=3), AiSeat(level=8)]
+SEATS = st.tuples(*[st.sampled_from(WISHES)] * 2)
 PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 PLIES = st.integers(0, 2**53 - 1)
 OFFERS = st.sampled_from([None, "draw", "rematch", "takeback", "next"])
