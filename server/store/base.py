@@ -392,6 +392,9 @@ class ProjectionStore(Protocol):
         server/store/players.py.
         """
 
+    async def room_matches(self, room: str, limit: int) -> list[StoredMatch]:
+        """The last `limit` matches of a room, latest first, running or finished."""
+
     async def fill_players(self, limit: int) -> int:
         """Fills in the players of at most `limit` matches that an older program started.
 
