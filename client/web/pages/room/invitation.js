@@ -11,7 +11,7 @@
 import { registerGuest } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { isolated } from "../../shell/isolation.js";
-import { MAX_NAME_CHARACTERS } from "../../shell/frame.js";
+import { MAX_NAME_CHARACTERS, limitCharacters } from "../../shell/frame.js";
 import { mySeat, permits } from "../../shell/viewer.js";
 import { sideName } from "../../shell/words.js";
 
@@ -112,7 +112,9 @@ export class Invitation {
     }
 
     #drawNameField() {
-        const clearRefusal = () => {
+        const onInput = (/** @type {Event} */ event) => {
+            limitCharacters(event, MAX_NAME_CHARACTERS);
+            if (!this.#refusal) return;
             this.#refusal = "";
             this.#app.update();
         };
@@ -120,13 +122,12 @@ export class Invitation {
             name: "name",
             dir: "auto",
             value: this.#app.model.you?.name ?? "",
-            maxlength: MAX_NAME_CHARACTERS,
             autocomplete: "nickname",
             spellcheck: "false",
             "aria-invalid": this.#refusal ? "true" : null,
             "aria-describedby": this.#refusal ? "name-refusal" : null,
             // Not when it is left: the button under the pointer would move away before the click.
-            oninput: this.#refusal ? clearRefusal : null,
+            oninput: onInput,
         });
     }
 
