@@ -10,7 +10,7 @@
 import { drawPicture } from "../../board/picture.js";
 import { h, render } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
-import { VERBS } from "./choices.js";
+import { VERBS, visibilityOf } from "./choices.js";
 import { PositionField } from "./position-field.js";
 import { drawRules } from "../../ui/rules.js";
 import { drawDepth, knownStrategies, takesDepth } from "../../ui/strategies.js";
@@ -154,17 +154,33 @@ function drawChoices(game, choices, first, change) {
                   choices.help ? "Hints and the chat's commands are for both of you." : undefined,
               )
             : null,
-        drawChoice(
-            "visibility",
-            "The room is",
-            { public: "Public", unlisted: "Unlisted" },
-            choices.visibility,
-            (visibility) => change({ visibility: /** @type {Choices["visibility"]} */ (visibility) }),
-            choices.visibility === "public"
-                ? "Anyone on this server can watch."
-                : "Only people with its link can find it.",
-        ),
+        drawVisibility(choices, change),
     ];
+}
+
+/**
+ * Whether others find the room: a friend's seat is for whom the link is sent to, unless the user opens
+ * it to anyone.
+ * @param {Choices} choices
+ * @param {(changes: Partial<Choices>) => void} change
+ */
+function drawVisibility(choices, change) {
+    const visibility = visibilityOf(choices);
+    const pick = (/** @type {string} */ value) => {
+        const picked = /** @type {Choices["visibility"]} */ (value);
+        change(choices.opponent === "friend" ? { invitation: picked } : { visibility: picked });
+    };
+    const [legend, labels] =
+        choices.opponent === "friend"
+            ? ["The other seat is for", { unlisted: "My friend", public: "Anyone" }]
+            : ["The room is", { public: "Public", unlisted: "Unlisted" }];
+    const about =
+        visibility === "unlisted"
+            ? "Only people with its link can find the room."
+            : choices.opponent === "friend"
+              ? "The first who presses Join in the lobby, or who opens the link, may play."
+              : "Anyone on this server can watch.";
+    return drawChoice("visibility", legend, labels, visibility, pick, about);
 }
 
 /**
