@@ -437,7 +437,7 @@ async def test_the_games_keep_their_places() -> None:
     """What was played does not move the games of the list: their order is always the same, and each
     says its goal.
     """
-    async with matches(3, game="kalah") as (node, _room, _ids):
+    async with matches(3, game="tic-tac-toe") as (node, _room, _ids):
         games = (await get(node, "/api/games"))["games"]
         assert [game["id"] for game in games] == well_known_first()
         assert all(game["goal"] for game in games)

@@ -29,6 +29,12 @@ const REFRESH_MS = 5000;
 /** The screens with one column, on which your matches stand above the games. */
 const narrow = matchMedia("(max-width: 860px)");
 
+/**
+ * What the page showed last, for a user who comes back while there is no connection.
+ * @type {{latest: MatchSummary[] | null, lessons: LessonSummary[], mine: MyMatches | null}}
+ */
+const shown = { latest: null, lessons: [], mine: null };
+
 /** Loads the module of the sheets, which the first view of the lobby does not need. */
 const loadSheet = () => import("./sheet.js");
 
@@ -45,11 +51,11 @@ export class LobbyPage {
     /** The open door. @type {Way | null} */
     #way = null;
     /** The latest finished matches; null before they arrive. @type {MatchSummary[] | null} */
-    #latest = null;
+    #latest = shown.latest;
     /** All lessons, in the recommended order. @type {LessonSummary[]} */
-    #lessons = [];
+    #lessons = shown.lessons;
     /** @type {MyMatches | null} */
-    #mine = null;
+    #mine = shown.mine;
     /** Whether a request for your matches is under way, or waits for its time. */
     #isRefreshing = false;
     #isStopped = false;
@@ -102,9 +108,9 @@ export class LobbyPage {
             this.#app.update();
             // The next click may open a sheet; if this fails, that click tries again.
             loadSheet().catch(() => {});
-            this.#latest = (await listMatches(MAX_LATEST_MATCHES)).matches;
+            shown.latest = this.#latest = (await listMatches(MAX_LATEST_MATCHES)).matches;
             this.#app.update();
-            this.#lessons = (await listLessons()).flatMap(({ lessons }) => lessons);
+            shown.lessons = this.#lessons = (await listLessons()).flatMap(({ lessons }) => lessons);
         } catch (error) {
             this.#app.toast(error instanceof Error ? error.message : String(error));
         }
@@ -122,7 +128,7 @@ export class LobbyPage {
         this.#isRefreshing = false;
         if (this.#isStopped) return;
         try {
-            this.#mine = await listMyMatches();
+            shown.mine = this.#mine = await listMyMatches();
         } catch (error) {
             // They stay as they are; the next change of the lobby requests them again.
             if (!(error instanceof ApiError || error instanceof TypeError)) throw error;
