@@ -28,6 +28,7 @@ from server.commands import (
     Hint,
     LetAiPlay,
     Mute,
+    NextGame,
     OfferDraw,
     OfferKind,
     ReclaimSeat,
@@ -71,6 +72,7 @@ from server.rooms.refusals import (
     MATCH_OVER,
     MATCH_RUNNING,
     NEWER,
+    NEXT_BY_SPECTATOR,
     NO_AI,
     NO_DRAWS,
     NO_KEPT_SEAT,
@@ -272,6 +274,19 @@ def rematch(room: Room, viewer: Viewer) -> Refusal | None:
     return REMATCH_OFFERED if viewer.seat in room.offers else None
 
 
+def next_game(room: Room, viewer: Viewer) -> Refusal | None:
+    """The room's present game may be missing here: the next one is another."""
+    if room.match is None:
+        return NO_MATCH
+    if room.match.over is None:
+        return MATCH_RUNNING
+    if None in room.seats:
+        return SEAT_EMPTY
+    if viewer.seat is None and not (viewer.is_host and _has_only_ai(room)):
+        return NEXT_BY_SPECTATOR
+    return None
+
+
 def offer_draw(room: Room, viewer: Viewer) -> Refusal | None:
     seat, match = viewer.seat, room.running_match
     if seat is None:
@@ -317,6 +332,8 @@ def accept(room: Room, viewer: Viewer, what: OfferKind | None = None) -> Refusal
     """`what` is the offer to accept; None stands for any."""
     if viewer.seat is None:
         return NO_SEAT
+    if what in (None, "next") and _is_proposed_by(room, 1 - viewer.seat):
+        return next_game(room, viewer)
     match, is_other_open = room.running_match, 1 - viewer.seat in room.offers
     takeback_offer = takebacks.takeback_offer_of(room, 1 - viewer.seat)
     if match is not None and what in (None, "takeback") and takeback_offer is not None:
@@ -333,6 +350,8 @@ def decline(room: Room, viewer: Viewer, what: OfferKind | None = None) -> Refusa
     if viewer.seat is None:
         return NO_SEAT
     if room.takeback_offers and what in (None, "takeback"):
+        return None
+    if room.next_offer is not None and what in (None, "next"):
         return None
     return None if room.offers and what in (None, draw_or_rematch(room)) else NO_OFFER
 
@@ -486,10 +505,23 @@ def draw_or_rematch(room: Room) -> OfferKind:
 
 def starts_rematch(room: Room, viewer: Viewer) -> bool:
     """Whether a rematch that the viewer asks for starts at once, without an offer."""
-    if viewer.seat is None or 1 - viewer.seat in room.offers or room.one_screen:
+    is_offered = viewer.seat is not None and 1 - viewer.seat in room.offers
+    return is_offered or starts_at_once(room, viewer)
+
+
+def starts_at_once(room: Room, viewer: Viewer) -> bool:
+    """Whether the viewer alone decides about the next match: against an AI, on one screen, and as
+    the host of a match between AI seats.
+    """
+    if viewer.seat is None or room.one_screen:
         return True
     opponent = room.seats[1 - viewer.seat]
     return opponent is not None and opponent.kind == "ai"
+
+
+def _is_proposed_by(room: Room, seat: int) -> bool:
+    """Whether the player on a seat has proposed the next game."""
+    return room.next_offer is not None and room.next_offer.seat == seat
 
 
 def _is_taken(room: Room, seat: int | None) -> bool:
@@ -559,6 +591,7 @@ BETWEEN_MATCHES: dict[Permission, Condition] = {
     AddAi: add_ai,
     RemoveAi: remove_ai,
     Rematch: rematch,
+    NextGame: next_game,
     Accept: accept,
     Decline: decline,
     Configure: configure,

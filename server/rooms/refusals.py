@@ -53,6 +53,13 @@ ABORT_BY_SPECTATOR = Refusal(
 REMATCH_BY_SPECTATOR = Refusal(
     Code.SEAT_NONE, "only a player may offer a rematch, or the host of a match between AI seats"
 )
+NEXT_BY_SPECTATOR = Refusal(
+    Code.SEAT_NONE,
+    "only a player may choose the next game, or the host of a match between AI seats",
+)
+NEXT_REPLACED = Refusal(
+    Code.OFFER_NONE, "that game is not proposed any more; accept names the version of the proposal"
+)
 NO_OFFER_BY_OPPONENT = Refusal(Code.OFFER_NONE, "the other side has not offered anything")
 NO_OFFER = Refusal(Code.OFFER_NONE, "no offer is open")
 NO_DRAWS = Refusal(Code.DRAW_NONE, "this game cannot end in a draw")

@@ -27,6 +27,9 @@ from server.rooms.matches import end_match, start_match
 from server.rooms.model import AI_IDENTITY, ActorKind, CommandRejected, Moment, Room, Rule
 from server.rooms.permissions import check, game_of, own_seat, viewer_of
 
+#: The strategy of an AI that goes on in a game without levels.
+DEFAULT_STRATEGY = "alphabeta"
+
 
 def sit(room: Room, command: Sit, moment: Moment) -> list[RoomEvent]:
     check(permissions.sit(room, viewer_of(room, moment.actor.identity), command.seat))

@@ -172,9 +172,9 @@ def test_an_older_program_seats_nobody_then() -> None:
         body = format_event_body(event)
         if isinstance(event, Barred):
             assert json.decode(body) == {"kind": "barred", "identity": "ben", "name": "Ben"}
-            room = rules.evolve(room, Unknown("barred", body), 1)
+            room = rules.evolve(room, Unknown("barred", body), 1, played.find_game)
         else:
-            room = rules.evolve(room, parse_event_body(body), 1)
+            room = rules.evolve(room, parse_event_body(body), 1, played.find_game)
     assert room.seats[1] is None
     with pytest.raises(CommandRejected) as rejected:
         played.decide(BEN, sit(1), room)

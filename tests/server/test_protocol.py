@@ -25,6 +25,7 @@ from server.commands import (
     Move,
     Mute,
     MySeat,
+    NextGame,
     OpenSeat,
     RemoveAi,
     Resign,
@@ -302,10 +303,11 @@ def test_unknown_fields_are_ignored() -> None:
 IDS = st.text(
     st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), min_size=1, max_size=36
 )
-SEATS = st.tuples(*[st.sampled_from([MySeat(), OpenSeat(), AiSeat(level=3), AiSeat(level=8)])] * 2)
+WISHES = [MySeat(), MySeat("Mia"), OpenSeat(), AiSeat(level=3), AiSeat(level=8)]
+SEATS = st.tuples(*[st.sampled_from(WISHES)] * 2)
 PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 PLIES = st.integers(0, 2**53 - 1)
-OFFERS = st.sampled_from([None, "draw", "rematch", "takeback"])
+OFFERS = st.sampled_from([None, "draw", "rematch", "takeback", "next"])
 ROOMS = IDS.map(lambda text: text[:24])
 #: The commands that need no fields of their own.
 WITHOUT_FIELDS = [kind for kind in ClientCommand.__args__ if kind.__struct_fields__ == ("id",)]
@@ -325,7 +327,15 @@ COMMANDS: st.SearchStrategy[ClientCommand] = st.one_of(
     st.builds(Move, IDS, ply=PLIES, move=PLAIN, seat=st.none() | SEAT),
     st.builds(Takeback, IDS, ply=PLIES),
     st.builds(Resign, IDS, seat=st.none() | SEAT),
-    st.builds(Accept, IDS, what=OFFERS, ply=st.none() | PLIES),
+    st.builds(Accept, IDS, what=OFFERS, ply=st.none() | PLIES, v=st.none() | PLIES),
+    st.builds(
+        NextGame,
+        IDS,
+        game=PLAIN,
+        options=st.dictionaries(PLAIN, PLAIN, max_size=2),
+        seats=st.tuples(SEAT, SEAT),
+        level=st.none() | st.integers(1, 8),
+    ),
     st.builds(Decline, IDS, what=OFFERS),
     st.builds(Chat, IDS, text=PLAIN, to=st.sampled_from(["room", "spectators"])),
 )

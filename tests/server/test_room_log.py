@@ -188,10 +188,10 @@ def test_changed_rules_that_differ_freeze_the_match() -> None:
             decide(room, actor, played.move("c3"), played.new_id)
         assert rejected.value.code is Code.GAME_CHANGED
     for event in decide(room, ADA, plain(Resign), played.new_id):
-        room = rules.evolve(room, event, 0)
+        room = rules.evolve(room, event, 0, load_game)
     for actor in (ADA, BEN):
         for event in decide(room, actor, plain(Rematch), played.new_id):
-            room = rules.evolve(room, event, 0)
+            room = rules.evolve(room, event, 0, load_game)
     assert room.frozen is None
     assert room.running_match is not None
 
@@ -302,7 +302,7 @@ def test_options_that_a_game_no_longer_has() -> None:
     played.do(BEN, plain(Resign))
     later = played.fold(find)
     (offered,) = decide(later, ADA, plain(Rematch), played.new_id)
-    later = rules.evolve(later, offered, 0)
+    later = rules.evolve(later, offered, 0, load_game)
     with pytest.raises(CommandRejected) as rejected:
         decide(later, BEN, plain(Rematch), played.new_id)
     assert rejected.value.code is Code.OPTION_UNKNOWN
