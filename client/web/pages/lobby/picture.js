@@ -2,13 +2,13 @@
  * Small pictures of start positions. Each is one image, drawn once for a game, so that a page with many
  * of them has few elements. All are in the light theme's colours, in which the games differ most.
  *
- * @import {GameDescription} from "../shell/api.js"
- * @import {VNode} from "../shell/elements.js"
+ * @import {GameDescription} from "../../shell/api.js"
+ * @import {VNode} from "../../shell/elements.js"
  */
 
-import { drawBoard } from "./drawing.js";
-import { layOut } from "./geometry.js";
-import { h, render } from "../shell/elements.js";
+import { drawBoard } from "../../board/drawing.js";
+import { layOut } from "../../board/geometry.js";
+import { h, render } from "../../shell/elements.js";
 
 /** The width of an image, in pixels; it scales to any size. */
 const WIDTH_PX = 120;
