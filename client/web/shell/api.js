@@ -9,7 +9,9 @@
 /** @typedef {{title: string, default: string, offered: string[], free?: boolean}} GameOption */
 /**
  * @typedef {{id: string, title: string, levels: number, level_names?: string[],
- *     aliases?: string[], options: Record<string, GameOption>, rules: string, view: BoardView, start?: PositionView}} GameDescription
+ *     aliases?: string[], goal?: string, search?: string, options: Record<string, GameOption>, rules: string,
+ *     view: BoardView, start?: PositionView}} GameDescription
+ * `goal` says in a sentence what a player tries to do. `search` is "teach" for a game for lessons.
  */
 /**
  * @typedef {object} MatchSummary
