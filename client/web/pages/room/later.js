@@ -51,7 +51,7 @@ export function neededParts(model, room) {
     }
     if (hasAi(match?.seats ?? seats) || Object.keys(room.thoughts).length > 0) needed.push("thinking");
     const hasGone = presence?.gone_ms?.some((ms) => ms !== null) ?? false;
-    if (hasGone || keptSeat(model) !== null || room.offers.length > 0 || room.takebacks.length > 0) needed.push("opponent");
+    if (hasGone || keptSeat(model) !== null || room.offers.length > 0 || room.takebacks.length > 0 || room.next) needed.push("opponent");
     return needed;
 }
 
