@@ -249,20 +249,24 @@ function drawNames(game, { names = ["", ""] }, change) {
     return h(
         "fieldset",
         { class: "choice names", key: "names" },
-        h("legend", null, "Who plays (both names are shown with the results)"),
-        [0, 1].map((seat) =>
-            h(
-                "label",
-                { key: seat },
-                h("i", { class: "swatch", "--colour": game.view.seats[seat]?.colour ?? "" }),
-                h("input", {
-                    ".value": names[seat] ?? "",
-                    "aria-label": `Name of ${sideName(game.view, seat)}`,
-                    placeholder: sideName(game.view, seat),
-                    maxlength: MAX_NAME,
-                    autocomplete: "off",
-                    oninput: write(seat),
-                }),
+        h("legend", null, "The players' names"),
+        h(
+            "div",
+            null,
+            [0, 1].map((seat) =>
+                h(
+                    "label",
+                    { key: seat },
+                    h("i", { class: "swatch", "--colour": game.view.seats[seat]?.colour ?? "" }),
+                    h("input", {
+                        ".value": names[seat] ?? "",
+                        "aria-label": `Name of ${sideName(game.view, seat)}`,
+                        placeholder: sideName(game.view, seat),
+                        maxlength: MAX_NAME,
+                        autocomplete: "off",
+                        oninput: write(seat),
+                    }),
+                ),
             ),
         ),
     );

@@ -24,6 +24,8 @@ export async function openEvening(app, room) {
         loadStyleSheet("ui/matches/matches.css"),
         loadStyleSheet("pages/room/evening.css"),
     ]);
+    // A match that ended before its first move has nothing to replay.
+    const played = matches.filter(({ over, plies }) => !over || plies > 0);
     const leave = (/** @type {Event} */ { target, currentTarget }) => {
         if (target instanceof Element && currentTarget instanceof Element && target.closest("a"))
             currentTarget.closest("dialog")?.close();
@@ -33,7 +35,7 @@ export async function openEvening(app, room) {
         name: "evening",
         content: [
             drawScore(room),
-            h("ol", { class: "list matches", reversed: true, onclick: leave }, matches.map((match) => drawMatch(match, Date.now()))),
+            h("ol", { class: "list matches", onclick: leave }, played.map((match) => drawMatch(match, Date.now()))),
         ],
         buttons: h("button", { class: "main", value: "", autofocus: true }, "Close"),
     });

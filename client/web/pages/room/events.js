@@ -139,8 +139,6 @@ export function toastText(event, room, seat) {
             if (event.title) return `Next game: ${event.title}`;
             return event.number > 1 ? `New match: you play ${sideName(room.description?.view, side)}` : null;
         }
-        case "offered":
-            return event.what === "next" && event.seat !== seat ? logLine(event, room, seat) : null;
         case "declined":
             if (event.seat === seat) return null;
             if (event.what === "takeback")

@@ -69,7 +69,9 @@ function drawSame(app, room) {
     if (room.offers.length > 0 && permits(app.model, "decline")) return null;
     if (!permits(app.model, "rematch")) return null;
     const send = () => void app.command({ t: "rematch", room: room.id });
-    const button = (/** @type {string} */ text) => h("button", { key: "rematch", class: "main", onclick: send }, icon("again"), text);
+    // The answer to an open proposal is the main button then.
+    const main = room.next === null && "main";
+    const button = (/** @type {string} */ text) => h("button", { key: "rematch", class: [main], onclick: send }, icon("again"), text);
     const level = lostAgainst(app, room);
     if (level === null) return button(hasAi(room.seats) || isOneScreen(room) ? "Play again" : "Offer a rematch");
     return [drawLevel(app, room, "Easier", level - 1), button("Same again"), drawLevel(app, room, "Harder", level + 1)];
