@@ -333,7 +333,7 @@ HELP = (
     ("", CommandName.CLAIM, "claim a draw, where the rules allow it"),
     ("", CommandName.TAKEBACK, "take your last move back, or ask to"),
     ("", CommandName.REMATCH, "another match with sides swapped, or accept one"),
-    ("", CommandName.NEXT, "another game here: next othello; next chess same level 3"),
+    ("", CommandName.NEXT, "another game here: next othello same level 3"),
     ("", CommandName.EASIER, "another match, against an easier level of the AI"),
     ("", CommandName.HARDER, "the same against a harder level"),
     ("", CommandName.ACCEPT, "accept what the other side offers or asks for"),
