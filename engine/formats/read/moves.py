@@ -35,6 +35,10 @@ class NullMove(GameError):
     """A null move: no game has one."""
 
 
+class BadPart(GameError):
+    """One of several moves that a word means is not legal."""
+
+
 class GameIsOver(GameError):
     """A move follows after the end of the match."""
 
@@ -106,14 +110,15 @@ class MoveReader:
             self._read(word)
         except GameError:
             if parts := self._parts(word):
+                number, part = 0, ""
                 try:
-                    for part in parts:
+                    for number, part in enumerate(parts, 1):
                         self._read(part)
-                except GameError:
+                except GameError as error:
                     del self.moves[count:], self.turns[count:]
                     self._place(before[0])
                     self.played_on = before[1]
-                    raise
+                    raise BadPart(f"move {number} of it, {part}: {error}") from error
                 return
             raise
 
