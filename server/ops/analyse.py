@@ -23,6 +23,7 @@ from engine.formats.record import BadGame, GameRecord
 from engine.game import Game, GameFault, Position
 from engine.pool.pool import Pool
 from engine.rules.numbering import length_text, move_number
+from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import load_game
 from engine.search.job import SearchError
 from server.analysis.positions import NODES, PlyResult, Subject, ply_result
@@ -245,4 +246,5 @@ def _played(before: Position, after: Position, ply: int, token: str) -> dict[str
 
 
 if __name__ == "__main__":
+    ignore_overflow()
     main()

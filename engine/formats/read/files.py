@@ -1,19 +1,22 @@
 """Files of games in any format, known by how they begin. Pure."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
+from engine.formats.json_lines import parse_json_lines
 from engine.formats.read.ggf import parse_ggf
 from engine.formats.read.pgn import parse_pgn, parse_transcripts
 from engine.formats.read.sgf import parse_sgf
 from engine.formats.record import BadGame, FindGame, GameRecord
-from engine.formats.registry import Parse
 from engine.text_files import read_lines
 
+#: Reads the games of a file, given in parts of any size: each is a record or a game that is bad.
+Parse = Callable[[Iterable[bytes], FindGame], Iterator[GameRecord | BadGame]]
 #: The bytes of a file by which its format is known.
 HEAD_BYTES = 4096
 #: The beginning of a file in each format but PGN, which is all the rest.
+JSON_LINES = re.compile(r'\{\s*"')
 GGF = re.compile(r"(?:\d+\s*)?\(\s*;\s*GM\s*\[\s*(?:Othello|Reversi)", re.IGNORECASE)
 SGF = re.compile(r"\(\s*;")
 TRANSCRIPTS = re.compile(
@@ -39,6 +42,8 @@ def _parser_of(head: bytes) -> Parse:
     """The parser of a file that begins so."""
     lines = [line.text.strip() for line in read_lines((head[:HEAD_BYTES],))]
     begin = "\n".join(line for line in lines if line)
+    if JSON_LINES.match(begin):
+        return parse_json_lines
     if GGF.match(begin):
         return parse_ggf
     if SGF.match(begin):

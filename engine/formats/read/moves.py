@@ -110,11 +110,12 @@ class MoveReader:
             self._read(word)
         except GameError:
             if parts := self._parts(word):
-                number, part = 0, ""
+                part = ""
                 try:
-                    for number, part in enumerate(parts, 1):
+                    for part in parts:
                         self._read(part)
                 except GameError as error:
+                    number = len(self.moves) - count + 1
                     del self.moves[count:], self.turns[count:]
                     self._place(before[0])
                     self.played_on = before[1]
@@ -178,7 +179,7 @@ class MoveReader:
     def _add(self, position: Position, token: str) -> Position:
         """Adds a legal move and returns the position after it."""
         move = position.parse_move(token)
-        text = position.notation(move).rstrip("+#") if position.game.rules.notation else None
+        text = position.notation(move) if position.game.rules.notation else None
         self.moves.append(Move(token, text))
         self.turns.append(position.turn)
         self._place(position.play(move))
