@@ -467,6 +467,7 @@ LAST_EVENT_KINDS = {
     "reclaim_seat": {"player_returned"},
     "mute": {"muted"},
     "unmute": {"unmuted"},
+    "bar": {"barred"},
 }
 #: The claims against an opponent who has gone.
 CLAIMS = ("claim_win", "call_draw", "let_ai_play")

@@ -25,6 +25,7 @@ from server.rooms.model import (
     Absence,
     Actor,
     CommandRejected,
+    FindGame,
     Match,
     Moment,
     Room,
@@ -256,8 +257,8 @@ def takeback_of_the_last_move_of_either_side(patch: Patch) -> FakeServer:
 def takeback_request_survives_a_move(patch: Patch) -> FakeServer:
     real = rules.evolve
 
-    def keep_requests(room: Room, event: RoomEvent, at_ms: int) -> Room:
-        after = real(room, event, at_ms)
+    def keep_requests(room: Room, event: RoomEvent, at_ms: int, find_game: FindGame) -> Room:
+        after = real(room, event, at_ms, find_game)
         if isinstance(event, Moved):
             return replace(after, takeback_offers=room.takeback_offers)
         return after
