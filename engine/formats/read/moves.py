@@ -123,6 +123,14 @@ class MoveReader:
                 return
             raise
 
+    def take(self, token: str) -> None:
+        """Plays the move of a token, without its notation. Raises GameError if it is not legal."""
+        position = self._checked()
+        move = position.parse_move(token)
+        self.moves.append(Move(token))
+        self.turns.append(position.turn)
+        self._place(position.play(move))
+
     def outcome(self) -> Outcome | None:
         """How the match ended on the board, None if it did not."""
         if self.played_on is not None and _moves_of(self.position):

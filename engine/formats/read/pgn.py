@@ -24,7 +24,7 @@ from msgspec import Struct, structs
 
 from engine.formats.read.moves import BadPart, GameIsOver, MoveReader, NullMove
 from engine.formats.read.positions import read_position
-from engine.formats.read.results import RESULTS, SIGNS, over
+from engine.formats.read.results import NO_REASONS, RESULTS, SIGNS, over
 from engine.formats.read.san import reader_of
 from engine.formats.record import BadGame, FindGame, GameRecord, Seat
 from engine.game import Game, GameError, MalformedMove, Position
@@ -637,7 +637,7 @@ class _Draft:
             if key not in own
             and value not in UNKNOWN
             and not (key == "date" and is_same_day)
-            and not (key == "termination" and has_end)
+            and not (key == "termination" and (has_end or value.lower() in NO_REASONS))
         }
 
     # --- comments

@@ -7,6 +7,7 @@ are letters from the top left (`hh`), or as we write them (`e4`, as Hex has them
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
@@ -33,7 +34,7 @@ OTHER_GAMES = {
 #: Properties of the game and the tags of PGN that say the same.
 TAGS = {
     "EV": "Event", "PC": "Site", "DT": "Date", "RO": "Round", "AN": "Annotator", "ON": "Opening",
-    "SO": "Source", "TM": "TimeControl", "BR": "BlackElo", "WR": "WhiteElo", "RU": "Ruleset",
+    "SO": "Source", "TM": "TimeControl", "BR": "BlackElo", "WR": "WhiteElo",
     "GN": "GameName", "BT": "BlackTeam", "WT": "WhiteTeam", "CP": "Copyright", "US": "Transcriber",
 }  # fmt: skip
 #: Judgements of a move, as numeric annotations of PGN.
@@ -41,8 +42,8 @@ NAGS = {"TE": 1, "BM": 2, "IT": 5, "DO": 6}
 #: The ways to win in a result, and the words of the server's logs.
 WAYS = {
     "R": ("resign", "resignation"), "RESIGN": ("resign", "resignation"),
-    "T": ("flag", "time"), "TIME": ("flag", "time"),
-    "F": ("", "forfeit"), "FORFEIT": ("", "forfeit"),
+    "T": ("time", "time"), "TIME": ("time", "time"),
+    "F": ("gone", "forfeit"), "FORFEIT": ("gone", "forfeit"),
 }  # fmt: skip
 STRUCTURE = re.compile(r"[()\[\]\\]")
 TOKEN = re.compile(
@@ -262,7 +263,7 @@ def _start(root: dict[str, Property], find_game: FindGame) -> Position:
         game_id, offset = GAMES[number], kind.offset
     try:
         game = find_game(game_id)
-        start = game.start()
+        start = game.start(_options(root, game))
     except GameError as error:
         raise BadTree(offset, game_id, f"a game that is played here ({error})") from error
     columns, rows = _size(game, start)
@@ -270,8 +271,14 @@ def _start(root: dict[str, Property], find_game: FindGame) -> Position:
         given = size.values[0].replace(" ", "")
         if given not in (f"{columns}", f"{columns}:{rows}"):
             raise BadTree(size.offset, f"SZ[{given}]", f"{game.title} on {columns} by {rows}")
-    _check_setup(root, start)
-    return start
+    return _set_up(root, start)
+
+
+def _options(root: dict[str, Property], game: Game) -> dict[str, str]:
+    """The options that the rules name as our writer has them: swap=no."""
+    named = root["RU"].values[0].split(",") if "RU" in root else []
+    pairs = (option.split("=", 1) for option in named if "=" in option)
+    return {name: value for name, value in pairs if name in game.options}
 
 
 def _size(game: Game, start: Position) -> tuple[int, int]:
@@ -282,19 +289,44 @@ def _size(game: Game, start: Position) -> tuple[int, int]:
     return side, side
 
 
-def _check_setup(root: dict[str, Property], start: Position) -> None:
-    """Raises BadTree for stones at the start that are not those of the game."""
-    pieces = start.view().pieces
-    kinds = start.game.board(start.options).kinds
-    for name, seat in (("AB", 0), ("AW", 1)):
-        if setup := root.get(name):
-            given = {cell_of(start, value) for value in setup.values}
-            own = {cell for cell, kind in pieces.items() if kinds[kind].side == seat}
-            if given != own:
-                stones = f"{name}[{setup.values[0]}]"
-                raise BadTree(
-                    setup.offset, stones, "a game from its own start, without other stones"
-                )
+def _set_up(root: dict[str, Property], start: Position) -> Position:
+    """The position of the stones that the first node sets: those of Black are of the first seat.
+
+    It is the text of the start with other cells and another side. Raises BadTree.
+    """
+    stones = {
+        cell_of(start, value): seat
+        for name, seat in (("AB", 0), ("AW", 1)) if name in root for value in root[name].values
+    }  # fmt: skip
+    if not stones:
+        return start
+    board = start.game.board(start.options)
+    kinds = {kind.side: name for name, kind in board.kinds.items()}
+    cells, _, rest = start.text().partition(" ")
+    side, _, more = rest.partition(" ")
+    sides = [seat.name.lower() for seat in board.seats]
+    if side not in sides:
+        sides = [kinds[0], kinds[1]]
+    columns, rows = _size(start.game, start)
+    is_from_top = isinstance(board.board, Grid) and board.board.origin == "bottom-left"
+    numbers = range(rows, 0, -1) if is_from_top else range(1, rows + 1)
+    empty = Counter(cells.replace("/", "")).most_common(1)[0][0]
+    text = ("/" if "/" in cells else "").join(
+        "".join(
+            kinds[stones.pop(cell)] if (cell := f"{chr(97 + i)}{number}") in stones else empty
+            for i in range(columns)
+        )
+        for number in numbers
+    )
+    to_move = root["PL"].values[0].strip().upper()[:1] if "PL" in root else "B"
+    offset = root["AB" if "AB" in root else "AW"].offset
+    if stones:
+        raise BadTree(offset, next(iter(stones)), f"cells of {start.game.title}")
+    try:
+        text = f"{text} {sides[to_move == 'W']} {more}".strip()
+        return start.game.position(text, start.options)
+    except GameError as error:
+        raise BadTree(offset, "AB", f"a position of {start.game.title} ({error})") from error
 
 
 def cell_of(position: Position, value: str) -> str:
@@ -317,12 +349,14 @@ class _Game:
         self._reader: MoveReader = reader_of(start)
         self._comment: list[str] = []
         self._resigned: int | None = None
+        #: Whether our writer wrote the file: GC is then the reason for the end.
+        self._is_ours = "AP" in root and root["AP"].values[0].startswith("Plyroom")
         #: The colour that sits on the first seat, known from the first move on.
-        self._first = ""
+        self._first = "B" if root.keys() & {"AB", "AW"} else ""
 
     def record(self, items: Iterable[Property | Variation]) -> GameRecord:
         """The game with the moves of these items. Raises BadTree."""
-        for name in ("C", "GC"):
+        for name in ("C",) if self._is_ours else ("C", "GC"):
             if name in self._root:
                 self._say(self._root[name].values[0])
         # The moves after each node of the main line; the first one may have a move as well.
@@ -413,8 +447,11 @@ class _Game:
     def _over(self, colours: dict[str, int]) -> Over | None:
         """The end as the file says it."""
         text = self._root["RE"].values[0].strip() if "RE" in self._root else ""
+        said = self._root["GC"].values[0] if "GC" in self._root else ""
         if won := RESULT.fullmatch(text):
             how, reason = WAYS.get(won[2].strip().upper(), ("", ""))
+            if self._is_ours:
+                reason = said
             winner = colours[won[1].upper()]
             return over((0, 1), ("1-0", "0-1")[winner], reason, how)
         if text.lower() in ("0", "draw", "d", "jigo"):
