@@ -78,6 +78,8 @@ def read_lines(chunks: Iterable[bytes]) -> Iterator[Line]:
 
 
 def _line(number: int, content: bytes) -> Line:
+    if not content:
+        return Line(number, "")
     is_long = len(content) > MAX_LINE_BYTES
     content = content[:MAX_LINE_BYTES]
     try:

@@ -45,10 +45,12 @@ WAYS = {
     "T": ("time", "time"), "TIME": ("time", "time"),
     "F": ("gone", "forfeit"), "FORFEIT": ("gone", "forfeit"),
 }  # fmt: skip
+NODE = re.compile(r"\s*(?:;|\Z)")
 STRUCTURE = re.compile(r"[()\[\]\\]")
 TOKEN = re.compile(
     r"(?P<node>;)|(?P<open>\()|(?P<close>\))"
-    r"|(?P<property>(?P<name>[A-Za-z]+)\s*(?P<values>(?:\[(?:[^\]\\]|\\.)*\]\s*)+))|(?P<other>\S)",
+    r"|(?P<property>(?P<name>[A-Za-z]++)\s*(?P<values>(?:\[[^\]\\]*+(?:\\.[^\]\\]*+)*+\]\s*)+))"
+    r"|(?P<other>[A-Za-z]+|\S)",
     re.DOTALL,
 )
 VALUE = re.compile(r"\[((?:[^\]\\]|\\.)*)\]", re.DOTALL)
@@ -135,6 +137,7 @@ def _trees(chunks: Iterable[bytes]) -> Iterator[Tree]:
     is_value = is_skipping = False
     for line in read_lines(chunks):
         text, begin, at = line.text + "\n", 0, 0
+        indent = len(text) - len(text.lstrip())
         if line.fault and (depth or line.fault != "text"):
             yield Tree(line.number, "", _fault(line.number, line.text, line.fault))
             held, size, depth, is_value, is_skipping = [], 0, 0, False, True
@@ -149,8 +152,7 @@ def _trees(chunks: Iterable[bytes]) -> Iterator[Tree]:
             elif found[0] == "(":
                 # A tree begins with a node; after a fault only at the beginning of a line.
                 if not depth:
-                    is_tree = text[at:].lstrip()[:1] in (";", "")
-                    if not is_tree or (is_skipping and text[: at - 1].strip()):
+                    if not NODE.match(text, at) or (is_skipping and at - 1 > indent):
                         continue
                     held, first, begin, is_skipping = [" " * (at - 1)], line.number, at - 1, False
                 depth += 1
@@ -347,7 +349,8 @@ class _Game:
     def __init__(self, root: dict[str, Property], start: Position) -> None:
         self._root = root
         self._reader: MoveReader = reader_of(start)
-        self._comment: list[str] = []
+        #: The comments after so many moves.
+        self._comments: dict[int, list[str]] = {}
         self._resigned: int | None = None
         #: Whether our writer wrote the file: GC is then the reason for the end.
         self._is_ours = "AP" in root and root["AP"].values[0].startswith("Plyroom")
@@ -379,8 +382,12 @@ class _Game:
         return GameRecord(
             match="", game=start.game.id, options=dict(start.options), rules="",
             start=start.text(), seats=tuple(Seat(name) for name in names),
-            moves=tuple(self._reader.moves), over=self._reader.over(self._over(colours)),
-            tags=self._tags(), comment="\n".join(self._comment),
+            moves=tuple(
+                structs.replace(move, comment="\n".join(self._comments.get(plies, ())))
+                for plies, move in enumerate(self._reader.moves, 1)
+            ),
+            over=self._reader.over(self._over(colours)),
+            tags=self._tags(), comment="\n".join(self._comments.get(0, ())),
             extra={} if played_on is None
             else {"played_on": {"plies": played_on.plies, "reason": played_on.reason}},
         )  # fmt: skip
@@ -396,7 +403,7 @@ class _Game:
             last = self._reader.turns[-1]
             if (item.name[0] == self._first) == (last == 0):
                 self._change(clock_ms=max(0, round(float(value) * 1000)))
-        elif item.name in NAGS and self._reader.moves:
+        elif item.name in NAGS and self._reader.moves and len(self._reader.moves[-1].nags) < 4:
             self._change(nags=(*self._reader.moves[-1].nags, NAGS[item.name]))
         elif item.name in ("AB", "AW", "AE", "PL"):
             found = f"{item.name}[{value}]"
@@ -431,18 +438,14 @@ class _Game:
         """Adds a comment to the last move, or to the last one of so many."""
         rows = (" ".join(row.split()) for row in text.split("\n"))
         text = "\n".join(row for row in rows if row)
-        moves = self._reader.moves
-        plies = len(moves) if plies is None else plies
-        if text and not plies:
-            self._comment.append(text)
-        elif text:
-            before = moves[plies - 1].comment
-            self._change(plies, comment=f"{before}\n{text}" if before else text)
+        if text:
+            plies = len(self._reader.moves) if plies is None else plies
+            self._comments.setdefault(plies, []).append(text)
 
-    def _change(self, plies: int = 0, **values: object) -> None:
-        """Changes the last move, or the last one of so many."""
+    def _change(self, **values: object) -> None:
+        """Changes the last move."""
         moves: list[Move] = self._reader.moves
-        moves[plies - 1] = structs.replace(moves[plies - 1], **values)
+        moves[-1] = structs.replace(moves[-1], **values)
 
     def _over(self, colours: dict[str, int]) -> Over | None:
         """The end as the file says it."""
