@@ -48,6 +48,7 @@ TAG_NAME = re.compile(r"[A-Za-z0-9_]+")
 #: The tag `Termination` for each way in which a match ends (9.8.1); "normal" for the others.
 TERMINATIONS = {
     "abort": "abandoned", "gone": "abandoned", "failure": "emergency", "time": "time forfeit",
+    "forfeit": "rules infraction",
 }  # fmt: skip
 #: A word of a comment, or a command in it.
 WORD = re.compile(r"\[%[^\]]*\]|\S+")

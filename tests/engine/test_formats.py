@@ -51,6 +51,11 @@ def plain_value(text: str) -> str:
 # --- PGN: python-chess
 
 
+def in_ms(seconds: float | None) -> int | None:
+    """A time that python-chess reads as a float of seconds."""
+    return None if seconds is None else round(1000 * seconds)
+
+
 def check_chess(records: list[GameRecord]) -> None:
     """Asserts that python-chess reads these games from one file as they were played."""
     texts = [format_pgn(record, load_game) for record in records]
@@ -69,8 +74,8 @@ def check_chess(records: list[GameRecord]) -> None:
         for node, move in zip(read.mainline(), record.moves, strict=True):
             assert (node.nags, node.move.uci()) == (set(move.nags), move.token)
             spent_s, clock_s, score = node.emt(), node.clock(), node.eval()
-            assert spent_s == (None if move.spent_ms is None else move.spent_ms / 1000), text
-            assert clock_s == (None if move.clock_ms is None else move.clock_ms / 1000), text
+            assert in_ms(spent_s) == move.spent_ms
+            assert in_ms(clock_s) == move.clock_ms
             assert (score is None) == (move.eval is None)
         assert max(map(len, text.splitlines()[text.splitlines().index("") :])) <= 79
     assert chess.pgn.read_game(file) is None
@@ -213,7 +218,9 @@ def test_pydraughts_reads_our_games() -> None:
 @pytest.mark.long
 def test_pydraughts_reads_a_thousand_of_our_games() -> None:
     """The same for 1,000 games of up to 200 plies."""
-    check_draughts(draughts_records(1000, 200))
+    records = draughts_records(1000, 200)
+    for first in range(0, 1000, 10):  # pydraughts needs the square of a file's length
+        check_draughts(records[first : first + 10])
 
 
 # --- SGF: sgfmill

@@ -2,11 +2,16 @@
 
 import asyncio
 import json
+import shutil
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 from msgspec.structs import replace
 
+from client.cli import main
 from engine.formats.json_lines import parse_json_lines
 from engine.formats.record import GameRecord
 from engine.game import Game, UnknownGame
@@ -25,7 +30,9 @@ from server.events import (
 )
 from server.exports import RecordBuilder
 from server.ids import MatchId, RoomId
+from server.ops.admin import main as admin
 from server.protocol.codes import Code
+from server.store import schema
 from server.store.base import StoredEvent, StoredMatch, Thought
 from server.web import export
 from tests.server.test_api import get, matches, refusal
@@ -247,6 +254,56 @@ async def test_an_export_that_fails_in_mid_stream_is_no_whole_file(
             content = await http.read_to_end()
         assert content.startswith(b"HTTP/1.1 200 OK")
         assert not content.endswith(b"0\r\n\r\n")
+
+
+# --- the command
+
+
+async def plyroom(*arguments: str) -> Result:
+    """Runs `plyroom export`."""
+    return await asyncio.to_thread(CliRunner().invoke, main, ["export", *arguments])
+
+
+async def test_the_command_writes_what_the_server_has(tmp_path: Path) -> None:
+    """Matches by id or link, or the list, come to a file in the format of its suffix; a file that
+    is not whole keeps the suffix .part.
+    """
+    async with matches(2) as (node, _, ids):
+        url, file = f"http://{node.host}", tmp_path / "two.pgn"
+        links = [f"{url}/match/{ids[0]}", ids[1]]
+        assert (await plyroom(*links, "--url", url, "-o", str(file))).exit_code == 0
+        assert file.read_text().count("[Event ") == 2
+        result = await plyroom("--url", url, "--max", "1", "--since", "1970-01-01")
+        (record,) = parse_json_lines([result.stdout_bytes], load_game)
+        assert isinstance(record, GameRecord)
+        assert record.match == ids[1]
+        assert (await plyroom("--url", url, "--until", "1970-01-01")).stdout_bytes == b""
+        result = await plyroom(ids[0], "none", "--url", url, "-o", str(tmp_path / "three.pgn"))
+        assert (result.exit_code, result.stderr) == (1, "Error: there is no such match\n")
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["three.pgn.part", "two.pgn"]
+
+
+def test_the_command_reads_a_database(tmp_path: Path) -> None:
+    """With --data the file has the matches of a database: the public ones, or all, or those named;
+    those that the format cannot write are named.
+    """
+    shutil.copy(Path(__file__).parents[1] / "data/golden/plyroom.sqlite3", tmp_path)
+    schema.upgrade_sqlite(tmp_path / "plyroom.sqlite3")
+    run = partial(CliRunner().invoke, admin)
+    base = ["export", "--data", str(tmp_path)]
+    result = run([*base, "--unlisted"])
+    records = [*parse_json_lines([result.stdout_bytes], load_game)]
+    assert records
+    assert len(records) == result.stdout_bytes.count(b"\n")
+    games = {json.loads(line)["game"] for line in result.stdout_bytes.splitlines()}
+    for game in games:
+        text = run([*base, "--unlisted", "--game", game, "--format", "pgn"]).stdout
+        assert text.count("[Event ") == result.stdout_bytes.count(b'"game":"%s"' % game.encode())
+    result = run([*base, "--format", "sgf", "--game", "tic-tac-toe"])
+    assert result.stdout_bytes == b""
+    assert "sgf is not for tic-tac-toe" in result.stderr or "no such matches" in result.stderr
+    result = run([*base, "none"])
+    assert (result.exit_code, result.stderr) == (1, "Error: there is no match none\n")
 
 
 # --- the record of a log
