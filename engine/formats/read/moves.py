@@ -200,7 +200,8 @@ class MoveReader:
         """The cells or columns of a word, if the game's moves name one each; else none."""
         tokens = self.position.tokens()
         if CELLS.fullmatch(word) and all(CELL.fullmatch(each) for each in tokens):
-            return CELL.findall(word)
+            parts = CELL.findall(word)
+            return parts if len(parts) > 1 else []
         if COLUMNS.fullmatch(word) and all(len(each) == 1 for each in tokens):
             return list(word)
         return []

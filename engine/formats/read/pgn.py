@@ -83,7 +83,9 @@ TOKEN = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 #: Annotations after a move, and those that stand alone, as numbers of PGN; None means nothing.
-STRENGTH = re.compile(r"(?<=[^!?])[!?]+$")
+STRENGTH = re.compile(r"(?<=[^!?*])[!?*]+$")
+#: The mark of a forced move in draughts; alone it is the end of a game.
+FORCED, FORCED_NAG = "*", 7
 NAGS: dict[str, int | None] = {
     "!": 1, "?": 2, "!!": 3, "??": 4, "!?": 5, "?!": 6, "□": 7, "=": 10, "∞": 13, "+=": 14, "⩲": 14,
     "+/=": 14, "=+": 15, "=/+": 15, "⩱": 15, "+/-": 16, "±": 16, "-/+": 17, "∓": 17,
@@ -424,10 +426,11 @@ class _Draft:
                 self._ending, self._ending_offset = word, offset
             return
         strength = None
-        if word[-1] in "!?" and (found := STRENGTH.search(word)):
+        if word[-1] in "!?*" and (found := STRENGTH.search(word)):
             strength, word = found[0], word[: found.start()]
         self._move(word, offset)
-        if strength is not None and (nag := NAGS.get(strength)) is not None:
+        nag = FORCED_NAG if strength == FORCED else NAGS.get(strength or "")
+        if nag is not None:
             self.nag(nag)
 
     def comment(self, text: str) -> None:
