@@ -294,6 +294,21 @@ async def test_the_rooms_of_a_host_are_found_listed_or_not(store: Store) -> None
     assert await hosted(NOW_MS + 1) == ["r1"]
 
 
+async def test_the_matches_of_a_room_are_found_by_their_number(store: Store) -> None:
+    """`room_matches` has the last matches of one room, running or not, the latest first."""
+    numbered: list[list[Projection]] = [[replace(started(f"m{n}"), number=n)] for n in (2, 1, 3)]
+    await store_matches(store, *numbered)
+    await store.logs.create_room(new_room("r2", count=1))
+    await store.logs.append(append("r2", 1, projections=[started("other")]))
+
+    async def found(room: str, limit: int = 9) -> list[str]:
+        return [each.match for each in await store.projections.room_matches(room, limit)]
+
+    assert await found("r1") == ["m3", "m2", "m1"]
+    assert await found("r1", 1) == ["m3"]
+    assert (await found("r2"), await found("unknown")) == (["other"], [])
+
+
 async def test_the_latest_matches_of_each_game_are_counted(store: Store) -> None:
     """`game_counts` counts finished public matches only, the latest `limit` of them."""
     chess = replace(started("c1"), game="chess")
