@@ -367,9 +367,9 @@ async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_p
     clean = await asyncio.to_thread(run_command, "verify", "--data", tmp_path / "target", "--json")
     assert clean.exit_code == 0
     assert json.loads(clean.stdout) == {
-        "rooms": 7,
-        "events": 48,
-        "moves": 13,
+        "rooms": 8,
+        "events": 57,
+        "moves": 14,
         "unjudged": 0,
         "newer": 0,
         "problems": 0,

@@ -22,9 +22,19 @@ from server.commands import (
     Sit,
     Stand,
 )
-from server.events import Declined, Occupant, Offered, Player, Required, Started, parse_event_body
+from server.events import (
+    CAPABILITIES,
+    Declined,
+    Occupant,
+    Offered,
+    Player,
+    Required,
+    Started,
+    parse_event_body,
+)
 from server.protocol import views
 from server.protocol.codes import Code
+from server.rooms import evolve
 from server.rooms.model import SERVER, Actor, CommandRejected, Moment
 from server.rooms.rules import decide
 from server.series import MAX_SCORES, Score, add_result, score_between
@@ -260,6 +270,22 @@ def test_a_next_game_that_is_missing_or_broken_freezes_the_room() -> None:
     played.do(BEN, plain(Resign))
     propose_and_accept(played, ADA, "tic-tac-toe")
     assert played.fold(find) == played.room, "another game ends the freeze"
+
+
+def test_a_program_of_before_only_reads_a_room_with_several_games(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It plays the room until its first match of another game."""
+    monkeypatch.setattr(evolve, "CAPABILITIES", CAPABILITIES - {"games", "own_names"})
+    played = finished()
+    played.do(ADA, next_game("sticks"))
+    assert played.room.frozen is None, "a proposal changes nothing"
+    events = played.do(BEN, accept_next(played))
+    assert played.fold().frozen == Code.ROOM_NEWER
+    assert [type(event) for event in events] == [Required, Started]
+    assert played.refuse(ADA, Move("m", 0, "1x1")) == Code.ROOM_NEWER
+    named = created(one_screen=True, seats=(MySeat("Mia"), MySeat()))
+    assert named.room.frozen == Code.ROOM_NEWER
 
 
 def test_settings_and_chat_stay() -> None:
