@@ -122,7 +122,7 @@ FAULTS = {
         "game of match",
     ),
     """UPDATE events SET body = replace(CAST(body AS TEXT), '"game":"sticks"', '"game":"kalah"')
-       WHERE room = '{evening}' AND body LIKE '%started%'""": ("I8", "game of match"),
+       WHERE room = '{evening}'""": ("I8", "game of match"),
     "DELETE FROM rooms WHERE id = '{half}'": ("I3", "events of a room that does not exist"),
     "DELETE FROM matches WHERE room = '{against_ai}'": (
         "I3",
