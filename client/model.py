@@ -15,6 +15,7 @@ from engine.view import SEATS, MoveView, PositionView
 from server.events import (
     AiTookOver,
     AnyEvent,
+    Barred,
     Configured,
     Created,
     Declined,
@@ -72,9 +73,10 @@ class Model(Struct, frozen=True, kw_only=True):
     the commands that the server permits the viewer, besides those of `turn`; None if the server is
     of an earlier version, which does not send them. `thinking_setting` says who may see an AI's
     thinking during the next matches, and `has_help` whether people who play each other get help
-    with positions. `muted` has the people whom the host has muted, and `chat_commands` the names of
-    the bot's commands. `next_offer` is the open proposal of the next game, and `series` has the
-    points of the players against each other, over all matches of the room.
+    with positions. `muted` has the people whom the host has muted, `barred` those who may not sit
+    in the room any more, and `chat_commands` the names of the bot's commands. `next_offer` is the
+    open proposal of the next game, and `series` has the points of the players against each other,
+    over all matches of the room.
     """
 
     room: str
@@ -100,6 +102,7 @@ class Model(Struct, frozen=True, kw_only=True):
     has_help: bool = False
     chat_commands: tuple[str, ...] = ()
     muted: tuple[Player, ...] = ()
+    barred: tuple[Player, ...] = ()
     next_offer: Proposal | None = None
     series: tuple[Score, ...] = ()
 
@@ -237,6 +240,7 @@ def _apply_snapshot(model: Model, snapshot: Snapshot) -> Model:
         thinking_setting=snapshot.thinking,
         has_help=snapshot.help,
         muted=snapshot.muted,
+        barred=snapshot.barred,
         series=snapshot.series,
     )
 
@@ -317,6 +321,9 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
             return replace(model, muted=(*_without(model.muted, event.identity), person))
         case Unmuted():
             return replace(model, muted=_without(model.muted, event.identity))
+        case Barred():
+            person = Player(event.identity, event.name)
+            return replace(model, barred=(*_without(model.barred, event.identity), person))
         case Said():
             line = ChatLine(
                 v, at, event.name, event.text, event.to, event.identity,

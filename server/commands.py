@@ -313,8 +313,10 @@ class Chat(Command, frozen=True, tag="chat"):
     sender's last lines is refused.
 
     A line that begins with `/` is a question to the room's bot, and so are a few plain questions in
-    a room with an AI. The bot sends an `answer` to the asker, or answers all with a `said` event.
-    A person may ask six questions a minute.
+    a room with an AI and lines that name the bot ("@bot", "bot,"). The bot sends an `answer` to the
+    asker, or answers all with a `said` event. A line that begins with `/` goes to its author only,
+    `to` is `author` then, unless its answer is for all; everyone else receives `hidden`. A person
+    may ask six questions a minute that need a search, and write twenty lines that nobody else sees.
     """
 
     text: Annotated[str, Meta(max_length=MAX_CHAT)]
@@ -345,6 +347,16 @@ class Unmute(Command, frozen=True, tag="unmute"):
     identity: PersonId
 
 
+class Bar(Command, frozen=True, tag="bar"):
+    """Frees the seat of a person for whom it was not meant, who may then watch but not sit here.
+
+    Host only, and only until both sides have moved since the person sat down. A running match ends
+    without a result.
+    """
+
+    identity: PersonId
+
+
 #: Every command that a client may give. They stand here by name: any other is the server's own, and
 #: a client that sends it is refused.
 ClientCommand = (
@@ -371,6 +383,7 @@ ClientCommand = (
     | Hint
     | Mute
     | Unmute
+    | Bar
 )
 
 

@@ -277,13 +277,25 @@ class Unmuted(Event, frozen=True, tag="unmuted"):
     name: str
 
 
+class Barred(Event, frozen=True, tag="barred"):
+    """The host kept a seat for someone else: the person left it and may not sit in this room again.
+
+    The person may still watch. `name` is the person's name at that time.
+    """
+
+    identity: str
+    name: str
+
+
 class Said(Event, frozen=True, tag="said"):
     """A line of chat.
 
-    - `to` is `room` or `spectators`.
+    - `to` is `room`, `spectators`, or `author` for a question to the room's bot that nobody else
+      sees.
     - `by` is `bot` for a line of the room's bot, and empty for one of a person. `answers` is then
       the version of the line that it answers.
     - `links` says whether clients may show the addresses in the line as links.
+    - `cheap` says that the line is a question to the bot that needs no search.
     """
 
     identity: str
@@ -293,6 +305,7 @@ class Said(Event, frozen=True, tag="said"):
     by: Word = ""
     answers: int | None = None
     links: bool = False
+    cheap: bool = False
 
 
 #: The capabilities that `Required` names and this version has.
@@ -337,6 +350,7 @@ KnownEvent = (
     | Muted
     | Unmuted
     | Said
+    | Barred
 )
 #: Every event that a log may contain.
 RoomEvent = KnownEvent | Unknown

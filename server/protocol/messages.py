@@ -118,7 +118,7 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach`
     then. `level_names` are the levels' names, the lowest first. `view` is null when this server
     does not have the game. `start`, `one_screen`, `takeback` and `rated` mean the same as in
-    `created`.
+    `created`. `goal` says in a sentence what a player of the game tries to do.
     """
 
     game: str
@@ -135,6 +135,7 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     search: Word = "production"
     level_names: tuple[str, ...] = ()
     rated: bool = False
+    goal: str = ""
 
 
 class Played(Struct, frozen=True, omit_defaults=True):
@@ -233,6 +234,8 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A public room in the lobby's list.
 
     `length` is the length of its match as text ("12 moves"), counted as the game counts moves.
+    `away` lists the seats of a room that waits for a player whose people have had no connection to
+    it for 30 s, on any node. They may come back, and the seat beside them can be taken.
     """
 
     room: str
@@ -245,6 +248,7 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     ply: int = 0
     watching: int = 0
     length: str = ""
+    away: tuple[int, ...] = ()
 
 
 class Outgoing(Struct, frozen=True, tag_field="t", omit_defaults=True):
@@ -351,8 +355,9 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a
     rematch. `proposals` lists the other open offers: the requests to take moves back, and the
     proposal of the next game. `thinking` and `help` are the room's settings for its next matches,
-    as in `configured`. `muted` lists the people whom the host has muted. `series` has the points of
-    the players against each other, over all matches of the room that have a result.
+    as in `configured`. `muted` lists the people whom the host has muted, `barred` those who may not
+    sit here any more. `series` has the points of the players against each other, over all matches
+    of the room that have a result.
     """
 
     room: str
@@ -365,6 +370,7 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     thinking: Word = "all"
     help: bool = False
     muted: tuple[Player, ...] = ()
+    barred: tuple[Player, ...] = ()
     series: tuple[Score, ...] = ()
 
 

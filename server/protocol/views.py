@@ -43,6 +43,7 @@ def description(room: Room) -> wire.RoomDescription:
         levels=levels, level_names=level_names(levels) if room.game else (), view=board,
         start=room.start, one_screen=room.one_screen, takeback=room.takeback,
         search=room.game.rules.SEARCH if room.game else "production", rated=room.rated,
+        goal=room.game.goal if room.game else "",
     )  # fmt: skip
 
 
@@ -59,18 +60,23 @@ def start_view(room: Room) -> PositionView | None:
         return None
 
 
-def snapshot(room: Room, player: bool) -> wire.Snapshot:
-    """The whole room as a player, or as a spectator, may see it."""
+def snapshot(room: Room, player: bool, identity: str = "") -> wire.Snapshot:
+    """The whole room as a player, or as a spectator, may see it, with the private lines of the
+    viewer's identity.
+    """
     chat = tuple(
         wire.ChatLine(*structs.astuple(line))
         for line in room.chat
-        if line.to == "room" or (line.to == "spectators" and not player)
+        if line.to == "room"
+        or (line.to == "spectators" and not player)
+        or (line.is_private and line.identity == identity)
     )
     match = match_state(room.match) if room.match else None
     return wire.Snapshot(
         room=room.id, v=room.v, seats=format_seats(room.seats), match=match,
         offers=room.offers, chat=chat, proposals=format_proposals(room), thinking=room.thinking,
         help=room.help, muted=tuple([Player(*structs.astuple(each)) for each in room.muted]),
+        barred=tuple([Player(*structs.astuple(each)) for each in room.barred]),
         series=room.series,
     )  # fmt: skip
 

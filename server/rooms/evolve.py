@@ -18,6 +18,7 @@ from server.events import (
     CAPABILITIES,
     GAMES,
     AiTookOver,
+    Barred,
     Configured,
     Created,
     Declined,
@@ -57,6 +58,7 @@ from server.rooms.model import (
     TakebackOffer,
 )
 from server.rooms.questions import parse_question
+from server.rooms.turns import second_turn_ply
 from server.series import add_result
 
 #: The offers of this version that are open for a seat and have no fields of their own.
@@ -118,9 +120,9 @@ def evolve(room: Room, event: RoomEvent, at_ms: int, find_game: FindGame) -> Roo
         case Said():
             return _evolve_said(room, event, at_ms)
         case SeatTaken():
-            return _with_seat(room, event.seat, event.occupant)
+            return _evolve_seat_taken(room, event)
         case SeatLeft():
-            return _without_offers(_with_seat(room, event.seat, None))
+            return _with_seated_newcomers(_without_offers(_with_seat(room, event.seat, None)))
         case Started():
             return _evolve_started(_with_game(room, event, find_game), event)
         case Finished():
@@ -150,6 +152,9 @@ def evolve(room: Room, event: RoomEvent, at_ms: int, find_game: FindGame) -> Roo
             return replace(room, muted=(*_without(room.muted, event.identity), person))
         case Unmuted():
             return replace(room, muted=_without(room.muted, event.identity))
+        case Barred():
+            person = Player(event.identity, event.name)
+            return replace(room, barred=(*_without(room.barred, event.identity), person))
         case Created():
             return room
         case Required() if event.what in CAPABILITIES:
@@ -166,15 +171,48 @@ def _evolve_said(room: Room, event: Said, at_ms: int) -> Room:
         room.v, at_ms, event.name, event.text, event.to, event.identity,
         event.by, event.answers, event.links,
     )  # fmt: skip
-    room = replace(room, chat=(*room.chat[-(SNAPSHOT_CHAT_LINES - 1) :], line))
+    room = replace(room, chat=_with_line(room.chat, line))
     if event.by:
         return room
     stamp = ChatStamp(IdentityId(event.identity), at_ms)
-    stamps = (*room.chat_stamps[-(CHAT_STAMPS - 1) :], stamp)
-    if parse_question(event.text, room.has_ai) is None:
-        return replace(room, chat_stamps=stamps)
-    questions = (*room.question_stamps[-(CHAT_STAMPS - 1) :], stamp)
-    return replace(room, chat_stamps=stamps, question_stamps=questions)
+    if line.is_private:
+        room = replace(room, private_stamps=_with_stamp(room.private_stamps, stamp))
+    else:
+        room = replace(room, chat_stamps=_with_stamp(room.chat_stamps, stamp))
+    if event.cheap or parse_question(event.text, room.has_ai) is None:
+        return room
+    return replace(room, question_stamps=_with_stamp(room.question_stamps, stamp))
+
+
+def _with_line(chat: tuple[ChatLine, ...], line: ChatLine) -> tuple[ChatLine, ...]:
+    """The lines in memory with one more: the last SNAPSHOT_CHAT_LINES that others see, and as many
+    private ones, so that neither kind pushes out the other.
+    """
+    alike = [index for index, each in enumerate(chat) if each.is_private is line.is_private]
+    if len(alike) >= SNAPSHOT_CHAT_LINES:
+        chat = chat[: alike[0]] + chat[alike[0] + 1 :]
+    return (*chat, line)
+
+
+def _with_stamp(stamps: tuple[ChatStamp, ...], stamp: ChatStamp) -> tuple[ChatStamp, ...]:
+    return (*stamps[-(CHAT_STAMPS - 1) :], stamp)
+
+
+def _evolve_seat_taken(room: Room, event: SeatTaken) -> Room:
+    """The room with the occupant of a seat, who is a newcomer unless it is the host or an AI."""
+    room = _with_seated_newcomers(_with_seat(room, event.seat, event.occupant))
+    identity = IdentityId(event.occupant.identity)
+    if identity == room.host or room.seat_of(identity) is None or identity in room.newcomers:
+        return room
+    return replace(room, newcomers=(*room.newcomers, identity))
+
+
+def _with_seated_newcomers(room: Room) -> Room:
+    """The room without the newcomers who have left their seats."""
+    if not room.newcomers:
+        return room
+    seated = tuple([each for each in room.newcomers if room.seat_of(each) is not None])
+    return replace(room, newcomers=seated)
 
 
 def _without(people: tuple[Player, ...], identity: str) -> tuple[Player, ...]:
@@ -342,6 +380,8 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
         match, moves=moves, position=position, digest=event.digest,
         turn=turn, turn_started_ms=room.changed_ms, recent=recent,
     )  # fmt: skip
+    if room.newcomers and second_turn_ply(match) is not None:
+        room = replace(room, newcomers=())
     if room.offers or room.takeback_offers:
         return replace(
             room, match=match, frozen=frozen, moved_v=room.v, takeback_offers=(),

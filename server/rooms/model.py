@@ -123,13 +123,33 @@ class Viewer(Struct, frozen=True):
     absence: Absence | None = None
 
 
+class QuestionKind(Struct, frozen=True):
+    """How a question to the room's bot is treated.
+
+    Only the asker sees a `private` one that begins with `/`, because its answer is private too. A
+    `cheap` one needs no search.
+    """
+
+    private: bool = True
+    cheap: bool = False
+
+
+#: The kind of a question, by its command and the room and the person it comes from.
+KindOfQuestion = Callable[["Room", "Viewer", str], QuestionKind]
+
+
+def private_question(room: "Room", viewer: "Viewer", command: str) -> QuestionKind:
+    """The kind of every question where no commands are known: private, and not cheap."""
+    return QuestionKind()
+
+
 class Moment(Struct, frozen=True):
     """The context of a command: its actor and time, the source of new ids, the settings, the games
     of this server, and who is connected.
 
     `received_ms` is the time at which the command arrived at this node, before any queue. Both
     times are in ms since 1970. Connections are not in the log, so `find_absence` gives the view of
-    this node.
+    this node. `kind_of_question` knows the bot's commands.
     """
 
     actor: Actor
@@ -139,6 +159,7 @@ class Moment(Struct, frozen=True):
     settings: Settings
     find_game: FindGame
     find_absence: FindAbsence = nobody_absent
+    kind_of_question: KindOfQuestion = private_question
 
 
 class Played(Struct, frozen=True):
@@ -203,6 +224,10 @@ class MatchResult(Struct, frozen=True, omit_defaults=True):
     substitutions: tuple[Substitution, ...] = ()
 
 
+#: The `to` of a line of chat that only its author sees.
+AUTHOR_ONLY = "author"
+
+
 class ChatLine(Struct, frozen=True):
     """One line of chat with the version and the time of its event."""
 
@@ -217,6 +242,11 @@ class ChatLine(Struct, frozen=True):
     answers: int | None = None
     #: Whether clients may show the addresses in the line as links.
     links: bool = False
+
+    @property
+    def is_private(self) -> bool:
+        """Whether only the author sees the line."""
+        return self.to == AUTHOR_ONLY
 
 
 class Match(Struct, frozen=True):
@@ -310,7 +340,7 @@ class Room(Struct, frozen=True):
     offers: tuple[int, ...] = ()
     takeback_offers: tuple[TakebackOffer, ...] = ()
     chat: tuple[ChatLine, ...] = ()
-    #: Authors and times of the last CHAT_STAMPS lines of chat.
+    #: Authors and times of the last CHAT_STAMPS lines of chat that others see.
     chat_stamps: tuple[ChatStamp, ...] = ()
     frozen: Code | None = None
     #: The setting of the next matches, like `Match.thinking`.
@@ -321,8 +351,14 @@ class Room(Struct, frozen=True):
     help: bool = False
     #: The people whose lines of chat the room refuses.
     muted: tuple[Player, ...] = ()
-    #: Authors and times of the last CHAT_STAMPS questions to the room's bot.
+    #: The people who may not sit in this room any more.
+    barred: tuple[Player, ...] = ()
+    #: The seated people, besides the host, since whose arrival not both sides have moved.
+    newcomers: tuple[IdentityId, ...] = ()
+    #: Authors and times of the last CHAT_STAMPS questions to the room's bot that are not cheap.
     question_stamps: tuple[ChatStamp, ...] = ()
+    #: Authors and times of the last CHAT_STAMPS lines that only their authors see.
+    private_stamps: tuple[ChatStamp, ...] = ()
     #: The version of the last `moved` event; 0 before the first.
     moved_v: int = 0
     #: The open proposal of the next game.
@@ -397,6 +433,10 @@ class Room(Struct, frozen=True):
     def is_muted(self, identity: IdentityId) -> bool:
         """Whether the host has muted a person."""
         return any(person.identity == identity for person in self.muted)
+
+    def is_barred(self, identity: IdentityId) -> bool:
+        """Whether a person may not sit in this room any more."""
+        return any(person.identity == identity for person in self.barred)
 
     @property
     def has_ai(self) -> bool:

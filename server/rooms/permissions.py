@@ -18,6 +18,7 @@ from server.commands import (
     Abort,
     Accept,
     AddAi,
+    Bar,
     CallDraw,
     Chat,
     ClaimWin,
@@ -56,6 +57,10 @@ from server.rooms.refusals import (
     ABORT_TOO_LATE,
     ABSENT_MOVE,
     AI_LOCKED,
+    BAR_TOO_LATE,
+    BAR_TOO_MANY,
+    BAR_UNKNOWN,
+    BARRED,
     CANNOT_PLAY_ON,
     CANNOT_WIN,
     CLAIM_ON_OWN_MOVE,
@@ -100,6 +105,10 @@ from server.settings import Settings
 #: Turns after an offer before the player may offer a draw again, so that repeated offers do not
 #: harass the opponent. A turn is one ply, or more in games with extra turns.
 OFFER_AGAIN_TURNS = 10
+
+
+#: Maximum number of people who may not sit in a room any more.
+MAX_BARRED = 64
 
 
 class SeeThinking:
@@ -184,6 +193,8 @@ def own_seat(room: Room, actor: Actor, seat: int | None = None) -> int:
 
 def sit(room: Room, viewer: Viewer, seat: int | None = None) -> Refusal | None:
     """`seat` is the seat to take; None stands for any."""
+    if room.is_barred(viewer.identity):
+        return BARRED
     if _is_taken(room, seat):
         return SEAT_TAKEN
     return HAS_SEAT if viewer.seat is not None else _refusal_to_fill(room)
@@ -195,6 +206,18 @@ def stand(room: Room, viewer: Viewer) -> Refusal | None:
     if room.running_match is not None:
         return SEAT_LOCKED
     return ONE_SCREEN if room.one_screen else None
+
+
+def bar(room: Room, viewer: Viewer, identity: str | None = None) -> Refusal | None:
+    """`identity` is the person whose seat is to be freed; None stands for anyone."""
+    if not viewer.is_host:
+        return NOT_HOST
+    if len(room.barred) >= MAX_BARRED:
+        return BAR_TOO_MANY
+    if room.newcomers if identity is None else identity in room.newcomers:
+        return None
+    is_seated = identity is not None and room.seat_of(IdentityId(identity)) is not None
+    return BAR_TOO_LATE if is_seated and identity != viewer.identity else BAR_UNKNOWN
 
 
 def add_ai(room: Room, viewer: Viewer, seat: int | None = None) -> Refusal | None:
@@ -558,6 +581,7 @@ DURING_MATCH: dict[Permission, Condition] = {
     Hint: hint,
     Mute: muting.mute,
     Unmute: muting.unmute,
+    Bar: bar,
     SeeThinking: see_thinking,
 }
 #: The conditions of what may be permitted while no match is running.
@@ -573,6 +597,7 @@ BETWEEN_MATCHES: dict[Permission, Condition] = {
     Configure: configure,
     Mute: muting.mute,
     Unmute: muting.unmute,
+    Bar: bar,
     SeeThinking: see_thinking,
 }
 

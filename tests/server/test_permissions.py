@@ -14,6 +14,7 @@ from server.commands import (
     AiFailure,
     AiMove,
     AiReply,
+    Bar,
     BotLine,
     CallDraw,
     Chat,
@@ -87,7 +88,7 @@ KINDS: list[type[Command]] = [
     Stand, Resign, Abort, Claim, OfferDraw,
     Accept, Rematch, NextGame, NextGame, Decline, ClaimWin, CallDraw,
     LetAiPlay, LetAiPlay, ReclaimSeat, Takeback,
-    Configure, Mute, Unmute,
+    Configure, Mute, Unmute, Bar,
 ]  # fmt: skip
 steps = st.lists(
     st.tuples(
@@ -196,6 +197,8 @@ def commands_of(room: Room, kind: type[Command]) -> Iterator[Command]:
         yield from (Mute("m", actor.identity) for actor in PEOPLE)
     elif kind is Unmute:
         yield from (Unmute("u", actor.identity) for actor in PEOPLE)
+    elif kind is Bar:
+        yield from (Bar("k", actor.identity) for actor in PEOPLE)
     elif kind is BotLine:
         yield BotLine("b", "an answer", room.v)
     elif kind is Takeback:

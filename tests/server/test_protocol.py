@@ -15,6 +15,7 @@ from server.commands import (
     Accept,
     AddAi,
     AiSeat,
+    Bar,
     Chat,
     ClientCommand,
     Configure,
@@ -35,6 +36,7 @@ from server.commands import (
 from server.events import (
     AiTookOver,
     AnyEvent,
+    Barred,
     Configured,
     Created,
     Declined,
@@ -146,7 +148,7 @@ def test_an_unknown_type(t: str) -> None:
     """A type that clients cannot send is message.unknown, with the known types and the id."""
     error = refusal_of(f'{{"t":"{t}","id":"7"}}')
     assert error.code is Code.MESSAGE_UNKNOWN
-    assert "add_ai, call_draw, chat, claim, claim_win, configure, create" in error.message
+    assert "add_ai, bar, call_draw, chat, claim, claim_win, configure, create" in error.message
     assert error.command_id == "7"
     assert len(error.message) < 400
 
@@ -321,7 +323,7 @@ COMMANDS: st.SearchStrategy[ClientCommand] = st.one_of(
         help=st.none() | st.booleans(),
     ),
     st.builds(Hint, IDS, ply=PLIES, what=st.sampled_from(["piece", "move", "moves"])),
-    *(st.builds(kind, IDS, identity=IDS) for kind in (Mute, Unmute)),
+    *(st.builds(kind, IDS, identity=IDS) for kind in (Mute, Unmute, Bar)),
     st.builds(Move, IDS, ply=PLIES, move=PLAIN, seat=st.none() | SEAT),
     st.builds(Takeback, IDS, ply=PLIES),
     st.builds(Resign, IDS, seat=st.none() | SEAT),
@@ -379,7 +381,7 @@ def test_client_messages_round_trip(message: wire.ClientFrame) -> None:
 def test_every_client_message_is_generated() -> None:
     """The strategies above generate every message of a client, and every command."""
     tried = set(re.findall(r"st\.builds\(\s*(?:wire\.)?(\w+)", Path(__file__).read_text("utf-8")))
-    tried |= {kind.__name__ for kind in (*WITHOUT_FIELDS, Sit, RemoveAi, Mute, Unmute)}
+    tried |= {kind.__name__ for kind in (*WITHOUT_FIELDS, Sit, RemoveAi, Mute, Unmute, Bar)}
     assert {kind.__name__ for kind in wire.ClientMessage.__args__} <= tried
 
 
@@ -461,6 +463,7 @@ EVENTS: list[RoomEvent] = [
     Configured("all", help=True),
     Muted("ben", "Ben"),
     Unmuted("ben", "Ben"),
+    Barred("ben", "Ben"),
     Said("ada", "Ada", "see https://example.org", links=True),
     Said("bot", "Plyroom", "d4 wins", by="bot", answers=7),
     Said("ada", "Ada", 'Grüße\u2028</script> \\ " 🎲', "spectators"),

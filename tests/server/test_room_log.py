@@ -10,6 +10,7 @@ from engine.rules.registry import load_game
 from server.commands import (
     Abort,
     AddAi,
+    Bar,
     Configure,
     Decline,
     LetAiPlay,
@@ -84,6 +85,10 @@ def test_the_log_alone_makes_the_room() -> None:
     played.do(ADA, Mute("m", CYD.identity))
     played.do(ADA, Unmute("u", CYD.identity))
     played.do(SERVER, Rename("r", CYD.identity, "Cydney"))
+    played.do(BEN, plain(Resign))
+    played.do(BEN, plain(Stand))
+    played.do(BEN, sit(played.room.seats.index(None)))
+    played.do(ADA, Bar("k", BEN.identity))
     kinds = {type(parse_event_body(body)) for _, body in played.log}
     assert kinds == set(KnownEvent.__args__)
     assert played.fold() == played.room

@@ -130,7 +130,9 @@ class FakeRoom:
         await link.ack(message)
         await self._send_joined()
         if not since:
-            await self._send(format_message(snapshot(self.room, player=True)))
+            await self._send(
+                format_message(snapshot(self.room, player=True, identity=ADA.identity))
+            )
         missed = [(v, event) for v, event in self.log if since and v > since]
         await self._send_events(missed, with_view=True)
 

@@ -41,7 +41,9 @@ from server.settings import Settings
 ADA, BEN, CYD = (Actor(IdentityId(name.lower()), name) for name in ("Ada", "Ben", "Cyd"))
 ROOM = RoomId("r1")
 #: The settings of the room, without chat limits.
-SETTINGS = Settings(limit_chat=0, limit_chat_room=0, limit_chat_repeats=0)
+SETTINGS = Settings(
+    limit_chat=0, limit_chat_room=0, limit_chat_repeats=0, limit_private=0, limit_private_room=0
+)
 
 T = TypeVar("T")
 

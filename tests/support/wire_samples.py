@@ -7,6 +7,7 @@ from server.commands import (
     Accept,
     AddAi,
     AiSeat,
+    Bar,
     CallDraw,
     Chat,
     Claim,
@@ -32,6 +33,7 @@ from server.commands import (
 )
 from server.events import (
     AiTookOver,
+    Barred,
     Configured,
     Created,
     Declined,
@@ -102,6 +104,7 @@ CLIENT: tuple[wire.ClientFrame, ...] = (
     wire.CommandFrame(ROOM, Hint(id="c22", ply=1, what="piece")),
     wire.CommandFrame(ROOM, Mute(id="c23", identity="g-kim")),
     wire.CommandFrame(ROOM, Unmute(id="c24", identity="g-kim")),
+    wire.CommandFrame(ROOM, Bar(id="c25", identity="g-kim")),
 )
 
 #: The room's events in order, from v 1.
@@ -132,6 +135,7 @@ EVENTS: tuple[RoomEvent | Hidden, ...] = (
     Configured("spectators"),
     Muted("g-kim", "Kim"),
     Unmuted("g-kim", "Kim"),
+    Barred("g-kim", "Kim"),
 )
 
 BOARD = BoardView(
@@ -231,6 +235,24 @@ SERVER: tuple[wire.Outgoing, ...] = (
 
 #: Further samples of messages with fields that were added later, by the name of their golden file.
 LATER: dict[str, wire.ClientFrame | wire.Outgoing] = {
+    "server-lobby-away": wire.Lobby(
+        full=False,
+        rooms=(
+            wire.RoomSummary(
+                room=ROOM,
+                game="connect-four",
+                title="Connect four",
+                options={},
+                seats=(ADA, None),
+                state="open",
+                created_ms=AT_MS,
+                away=(0,),
+            ),
+        ),
+    ),
+    "server-snapshot-barred": wire.Snapshot(
+        room=ROOM, v=9, seats=(ADA, None), match=None, barred=(Player("g-kim", "Kim"),)
+    ),
     "client-configure-help": wire.CommandFrame(ROOM, Configure("c19", "all", help=True)),
     "client-accept-next": wire.CommandFrame(ROOM, Accept("c22", "next", v=12)),
     "client-create-names": Create(

@@ -9,7 +9,9 @@
 /** @typedef {{title: string, default: string, offered: string[], free?: boolean}} GameOption */
 /**
  * @typedef {{id: string, title: string, levels: number, level_names?: string[],
- *     aliases?: string[], options: Record<string, GameOption>, rules: string, view: BoardView, start?: PositionView}} GameDescription
+ *     aliases?: string[], goal?: string, search?: string, options: Record<string, GameOption>, rules: string,
+ *     view: BoardView, start?: PositionView}} GameDescription
+ * `goal` says in a sentence what a player tries to do. `search` is "teach" for a game for lessons.
  */
 /**
  * @typedef {object} MatchSummary
@@ -109,7 +111,8 @@ export async function readRefusalReason() {
 /**
  * A position from which a match can start: its text as the server stores it, the board and the view.
  * `placeable` is there for the game's own start: whether `readPlaced` accepts pieces of this game.
- * @typedef {{start: string, board: BoardView, view: PositionView, placeable?: boolean}} StartPosition
+ * `mended` says what the server put right in the text, as sentences.
+ * @typedef {{start: string, board: BoardView, view: PositionView, placeable?: boolean, mended?: string[]}} StartPosition
  */
 
 /**

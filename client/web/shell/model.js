@@ -50,6 +50,7 @@
  * @property {string} thinking who may see an AI's thinking during the next matches
  * @property {boolean} help whether people who play each other get help with positions
  * @property {Player[]} muted the people whom the host has muted
+ * @property {Player[]} barred the people who may not sit in the room any more
  * @property {RoomAnswer[]} answers the bot's answers to you alone
  */
 
@@ -104,6 +105,7 @@ function emptyRoom(id) {
         thinking: "all",
         help: false,
         muted: [],
+        barred: [],
         answers: [],
     };
 }
@@ -235,6 +237,7 @@ function applySnapshot(room, message) {
         thinking: message.thinking ?? "all",
         help: message.help ?? false,
         muted: message.muted ?? [],
+        barred: message.barred ?? [],
     };
 }
 
@@ -322,7 +325,8 @@ function applyEvent(room, event) {
         case "said":
         case "muted":
         case "unmuted":
-            return withChatEvent(room, event);
+        case "barred":
+            return withPersonEvent(room, event);
         default: // "created", "required", "hidden", and kinds that only a newer server sends
             return room;
     }
@@ -593,18 +597,20 @@ const MAX_CHAT_LINES = 300;
  */
 
 /**
- * The room with one more line, or with a person whom the host has muted or unmuted.
+ * The room with one more line, or with a person whom the host has muted, unmuted or barred.
  * @param {Room} room
- * @param {Extract<EventMessage, {kind: "said" | "muted" | "unmuted"}>} event
+ * @param {Extract<EventMessage, {kind: "said" | "muted" | "unmuted" | "barred"}>} event
  * @returns {Room}
  */
-function withChatEvent(room, event) {
+function withPersonEvent(room, event) {
     if (event.kind === "said") {
         const { t, room: _, kind, ...line } = event;
         return { ...room, chat: [...room.chat, /** @type {ChatLine} */ (line)].slice(-MAX_CHAT_LINES) };
     }
     const { identity, name } = event;
-    const others = room.muted.filter((person) => person.identity !== identity);
+    const without = (/** @type {Player[]} */ people) => people.filter((person) => person.identity !== identity);
+    if (event.kind === "barred") return { ...room, barred: [...without(room.barred), { identity, name }] };
+    const others = without(room.muted);
     return { ...room, muted: event.kind === "muted" ? [...others, { identity, name }] : others };
 }
 
@@ -635,6 +641,7 @@ function isReadable(event) {
         case "renamed":
         case "muted":
         case "unmuted":
+        case "barred":
             return [event.identity, event.name].every((text) => typeof text === "string");
         case "seat_left":
         case "offered":

@@ -222,7 +222,7 @@ export interface ReclaimSeat {
     room: string;
 }
 
-/** Sends a line of chat to the whole room, or to the spectators only. Players receive a `hidden` event for a line to the spectators. A line that equals one of the sender's last lines is refused. A line that begins with `/` is a question to the room's bot, and so are a few plain questions in a room with an AI. The bot sends an `answer` to the asker, or answers all with a `said` event. A person may ask six questions a minute. */
+/** Sends a line of chat to the whole room, or to the spectators only. Players receive a `hidden` event for a line to the spectators. A line that equals one of the sender's last lines is refused. A line that begins with `/` is a question to the room's bot, and so are a few plain questions in a room with an AI and lines that name the bot ("@bot", "bot,"). The bot sends an `answer` to the asker, or answers all with a `said` event. A line that begins with `/` goes to its author only, `to` is `author` then, unless its answer is for all; everyone else receives `hidden`. A person may ask six questions a minute that need a search, and write twenty lines that nobody else sees. */
 export interface Chat {
     t: "chat";
     id: string;
@@ -251,6 +251,14 @@ export interface Mute {
 /** Unmutes a person. Host only. */
 export interface Unmute {
     t: "unmute";
+    id: string;
+    room: string;
+    identity: string;
+}
+
+/** Frees the seat of a person for whom it was not meant, who may then watch but not sit here. Host only, and only until both sides have moved since the person sat down. A running match ends without a result. */
+export interface Bar {
+    t: "bar";
     id: string;
     room: string;
     identity: string;
@@ -292,7 +300,7 @@ export interface Error {
     message: string;
 }
 
-export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "game.hung" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.full" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.ambiguous" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "chat.muted" | "mute.none" | "chat.repeated" | "claim.none" | "claim.unsure" | "draw.none" | "help.none" | "takeback.none" | "position.refused" | "trace.text" | "trace.unknown" | "trace.impossible" | "trace.too_large" | "trace.withheld" | "lesson.unknown" | "study.off" | "study.busy" | "study.failed" | "analysis.refused" | "origin.foreign" | "rate.exceeded" | "engine.busy" | "store.retry" | "server.fault" | "upgrade.late";
+export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "game.hung" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.full" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.barred" | "bar.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.ambiguous" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "chat.muted" | "mute.none" | "chat.repeated" | "claim.none" | "claim.unsure" | "draw.none" | "help.none" | "takeback.none" | "position.refused" | "trace.text" | "trace.unknown" | "trace.impossible" | "trace.too_large" | "trace.withheld" | "lesson.unknown" | "study.off" | "study.busy" | "study.failed" | "analysis.refused" | "export.refused" | "origin.foreign" | "rate.exceeded" | "engine.busy" | "store.retry" | "server.fault" | "upgrade.late";
 
 /** The answer to `ping`. `at` is the server's clock in ms since 1970. */
 export interface Pong {
@@ -315,7 +323,7 @@ export interface Joined {
     chat_commands?: string[];
 }
 
-/** The properties of a room that do not change during a match. The game, what belongs to it, and `start` are those of the last match. When the next match is of another game, the server sends `joined` again, after `started`. `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach` then. `level_names` are the levels' names, the lowest first. `view` is null when this server does not have the game. `start`, `one_screen`, `takeback` and `rated` mean the same as in `created`. */
+/** The properties of a room that do not change during a match. The game, what belongs to it, and `start` are those of the last match. When the next match is of another game, the server sends `joined` again, after `started`. `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach` then. `level_names` are the levels' names, the lowest first. `view` is null when this server does not have the game. `start`, `one_screen`, `takeback` and `rated` mean the same as in `created`. `goal` says in a sentence what a player of the game tries to do. */
 export interface RoomDescription {
     game: string;
     title: string;
@@ -331,6 +339,7 @@ export interface RoomDescription {
     search?: string;
     level_names?: string[];
     rated?: boolean;
+    goal?: string;
 }
 
 /** The part of the view that stays the same for a whole room. `targets` maps a label, such as a column, to the cells that count as clicks on it. A label without cells, such as "pass", is a button beside the board. The server plays the move of such a button for a player who has no other move. `counted` is the noun for a side's pieces, such as "disc"; clients then show how many pieces each side has on the board. */
@@ -415,7 +424,7 @@ export interface May {
     may: string[];
 }
 
-/** The whole room at version `v`, as this viewer may see it. The client applies later events to it. `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a rematch. `proposals` lists the other open offers: the requests to take moves back, and the proposal of the next game. `thinking` and `help` are the room's settings for its next matches, as in `configured`. `muted` lists the people whom the host has muted. `series` has the points of the players against each other, over all matches of the room that have a result. */
+/** The whole room at version `v`, as this viewer may see it. The client applies later events to it. `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a rematch. `proposals` lists the other open offers: the requests to take moves back, and the proposal of the next game. `thinking` and `help` are the room's settings for its next matches, as in `configured`. `muted` lists the people whom the host has muted, `barred` those who may not sit here any more. `series` has the points of the players against each other, over all matches of the room that have a result. */
 export interface Snapshot {
     t: "snapshot";
     room: string;
@@ -428,6 +437,7 @@ export interface Snapshot {
     thinking?: string;
     help?: boolean;
     muted?: Player[];
+    barred?: Player[];
     series?: Score[];
 }
 
@@ -671,7 +681,7 @@ export interface Lobby {
     gone?: string[];
 }
 
-/** A public room in the lobby's list. `length` is the length of its match as text ("12 moves"), counted as the game counts moves. */
+/** A public room in the lobby's list. `length` is the length of its match as text ("12 moves"), counted as the game counts moves. `away` lists the seats of a room that waits for a player whose people have had no connection to it for 30 s, on any node. They may come back, and the seat beside them can be taken. */
 export interface RoomSummary {
     room: string;
     game: string;
@@ -683,6 +693,7 @@ export interface RoomSummary {
     ply?: number;
     watching?: number;
     length?: string;
+    away?: number[];
 }
 
 /** The room was created. Always the first event of the log, v = 1. - `visibility` is `public` or `unlisted`. - `start` is the position, as text, from which the room's matches start; null for the game's own start. - `one_screen` says that one player holds both seats. - `takeback` says whether players may take moves back. - `rated` says that the results count for ratings. No command of this version sets it. - `help` says whether the room gives help with positions while two people play each other. */
@@ -831,7 +842,7 @@ export interface Unmuted {
     name: string;
 }
 
-/** A line of chat. - `to` is `room` or `spectators`. - `by` is `bot` for a line of the room's bot, and empty for one of a person. `answers` is then the version of the line that it answers. - `links` says whether clients may show the addresses in the line as links. */
+/** A line of chat. - `to` is `room`, `spectators`, or `author` for a question to the room's bot that nobody else sees. - `by` is `bot` for a line of the room's bot, and empty for one of a person. `answers` is then the version of the line that it answers. - `links` says whether clients may show the addresses in the line as links. - `cheap` says that the line is a question to the bot that needs no search. */
 export interface Said {
     kind: "said";
     identity: string;
@@ -841,6 +852,14 @@ export interface Said {
     by?: string;
     answers?: number | null;
     links?: boolean;
+    cheap?: boolean;
+}
+
+/** The host kept a seat for someone else: the person left it and may not sit in this room again. The person may still watch. `name` is the person's name at that time. */
+export interface Barred {
+    kind: "barred";
+    identity: string;
+    name: string;
 }
 
 /** The progress of a search, after a completed depth or during one; `pv` begins with the best move. `warming` means that the game is not compiled yet, so the search is less deep than its level. A strategy reports its `value`, in its own units, and its `log` as text. The persona `average` reports its value as text, because its scores are means over the opponent's replies. `depths` are the last 32 depths of the search. */
@@ -859,11 +878,11 @@ export interface Info {
     depths?: DepthBest[];
 }
 
-export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Configure | Move | Takeback | Resign | Abort | Claim | OfferDraw | Accept | Rematch | NextGame | Decline | ClaimWin | CallDraw | LetAiPlay | ReclaimSeat | Chat | Hint | Mute | Unmute | WatchLobby;
+export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Configure | Move | Takeback | Resign | Abort | Claim | OfferDraw | Accept | Rematch | NextGame | Decline | ClaimWin | CallDraw | LetAiPlay | ReclaimSeat | Chat | Hint | Mute | Unmute | Bar | WatchLobby;
 
 export type ServerMessage = Welcome | Ack | Error | Pong | Joined | May | Snapshot | View | Turn | Thinking | Answer | Presence | Lobby;
 
-export type RoomEvent = Created | Required | Configured | SeatTaken | SeatLeft | Started | Moved | TookBack | Finished | Offered | Declined | AiTookOver | PlayerReturned | Renamed | Muted | Unmuted | Said;
+export type RoomEvent = Created | Required | Configured | SeatTaken | SeatLeft | Started | Moved | TookBack | Finished | Offered | Declined | AiTookOver | PlayerReturned | Renamed | Muted | Unmuted | Said | Barred;
 
 /** An event of a room: the entry of its log at v. */
 export type EventMessage = { t: "event"; room: string; v: number; at: number } & RoomEvent;

@@ -1,6 +1,7 @@
 /**
  * What a player sees of the other person's doing: the opponent has gone, an AI keeps the player's own
- * seat, and the open offers and requests with their answers. The page loads this module for a match
+ * seat, the open offers and requests with their answers, and whether the host keeps the seat for someone
+ * else. The page loads this module for a match
  * between two people.
  *
  * @import {App} from "../../shell/app.js"
@@ -8,7 +9,9 @@
  * @import {Room} from "../../shell/model.js"
  */
 
+import { askToConfirm } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
+import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
 import { keptSeat, legalMoves, mySeat, permits } from "../../shell/viewer.js";
 import { occupantName, optionsText } from "../../shell/words.js";
@@ -45,6 +48,14 @@ export class Opponent {
      */
     drawGone(room) {
         return drawGone(this.#app, room, this.#absence);
+    }
+
+    /**
+     * For the host, the button that frees the seat of a person for whom it was not meant.
+     * @param {Room} room
+     */
+    drawBarring(room) {
+        return drawBarring(this.#app, room);
     }
 
     /**
@@ -173,7 +184,11 @@ function goneText(app, room, absence) {
     const seat = [0, 1].find((each) => each !== viewerSeat && absence.secondsLeft(each) !== null);
     if (seat === undefined || !room.match || room.match.over) return null;
     const name = occupantName(room.seats[seat]);
-    if (viewerSeat === null) return `${name} has gone.`;
+    if (viewerSeat === null) {
+        const gone = [0, 1].filter((each) => absence.secondsLeft(each) !== null);
+        const names = gone.map((each) => occupantName(room.seats[each]));
+        return names.length > 1 ? `${names.join(" and ")} have gone.` : `${name} has gone.`;
+    }
     if (CLAIMS.some(({ t }) => permits(app.model, t)))
         return `${name} has gone.${permits(app.model, "claim_win") ? "" : " Your side cannot win any more."}`;
     if (permits(app.model, "abort")) return `${name} has gone. You may abort the match.`;
@@ -267,4 +282,27 @@ function drawOffer(app, room, noun, accept) {
  */
 function drawSentence(sentence, answers) {
     return h("div", { key: "offer", class: "offer", role: "group", "aria-label": sentence }, h("p", null, sentence), answers);
+}
+
+/**
+ * For the host, the button that frees the seat of each other person, until both have moved; it asks
+ * first.
+ * @param {App} app
+ * @param {Room} room
+ * @returns {Content}
+ */
+function drawBarring(app, room) {
+    if (!permits(app.model, "bar")) return null;
+    const others = room.seats.filter((each) => each && each.kind !== "ai" && each.identity !== app.model.you?.identity);
+    return others.map((other) => {
+        const name = occupantName(other);
+        const send = async () => {
+            const ends = room.match && !room.match.over ? "The match ends without a result. " : "";
+            const text = `${ends}${name} may watch, but not sit in this room again. Your friend can take the seat by the link.`;
+            const question = { title: `Is ${name} not whom you expect?`, text, yes: "Free the seat", no: "Keep playing" };
+            if (other && (await askToConfirm(question))) void app.command({ t: "bar", room: room.id, identity: other.identity });
+        };
+        const text = others.length > 1 ? `Not ${name}` : "Not this person";
+        return h("button", { key: `bar ${other?.identity}`, onclick: () => void send() }, icon("stand"), text);
+    });
 }
