@@ -19,6 +19,7 @@ from engine.study_pool.messages import (
     LessonJob,
     LessonListJob,
     Limits,
+    ListingsJob,
     QuizJob,
     RefusalKind,
     Refused,
@@ -26,6 +27,7 @@ from engine.study_pool.messages import (
 )
 from engine.teach.errors import NotPossible, TooLarge, TreeError, UnknownName
 from engine.teach.lessons.document import lesson_json, list_lessons, quiz_json
+from engine.teach.lessons.listings import listings_document
 from engine.teach.requests.choices import list_choices
 from engine.teach.requests.request import BoardsRequest
 
@@ -54,6 +56,7 @@ def make_document(job: StudyJob, limits: Limits) -> Any:
         LessonJob: lambda lesson: lesson_json(lesson.name),
         QuizJob: lambda quiz: quiz_json(quiz.name),
         ChoicesJob: lambda _: list_choices(limits.max_nodes, limits.seconds),
+        ListingsJob: lambda listings: listings_document(listings.tree),
         BoardsJob: lambda boards: boards_of(boards.request),
     }
     return makers[type(job)](job)

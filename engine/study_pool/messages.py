@@ -56,7 +56,22 @@ class BoardsJob(Struct, frozen=True, tag=True):
     request: BoardsRequest
 
 
-StudyJob = TraceJob | LessonListJob | LessonJob | QuizJob | LessonTraceJob | ChoicesJob | BoardsJob
+class ListingsJob(Struct, frozen=True, tag=True):
+    """The printed listings with their results; with a tree's text only the results on that tree."""
+
+    tree: str | None = None
+
+
+StudyJob = (
+    TraceJob
+    | LessonListJob
+    | LessonJob
+    | QuizJob
+    | LessonTraceJob
+    | ChoicesJob
+    | BoardsJob
+    | ListingsJob
+)
 #: The jobs of lessons, whose searches the program defines.
 LESSON_JOBS = (LessonJob, QuizJob, LessonTraceJob)
 #: The jobs that users define, which may take as long as the limit allows.

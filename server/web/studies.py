@@ -20,6 +20,7 @@ from engine.study_pool.messages import (
     LESSON_JOBS,
     BoardsJob,
     Ended,
+    ListingsJob,
     Part,
     RefusalKind,
     Refused,
@@ -146,7 +147,8 @@ class StudyAnswers:
 
     def _charge(self, job: StudyJob, address: str) -> None:
         """Takes a token of the address for a job that costs time. Raises ApiError."""
-        if not isinstance(job, TraceJob | BoardsJob):
+        is_own = isinstance(job, ListingsJob) and job.tree is not None
+        if not is_own and not isinstance(job, TraceJob | BoardsJob):
             return
         try:
             self._rate.take(address, self._ports.uptime_ms() / 1000)

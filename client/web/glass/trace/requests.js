@@ -96,6 +96,23 @@ export function readQuiz(name) {
 }
 
 /**
+ * The printed listings with their results.
+ * @returns {Promise<any>}
+ */
+export function readListings() {
+    return readJson("/api/listings");
+}
+
+/**
+ * The results of the printed listings on a tree.
+ * @param {string} tree
+ * @returns {Promise<any>}
+ */
+export function runListings(tree) {
+    return readJson("/api/listings", jsonBody({ tree }));
+}
+
+/**
  * Starts a search; the response streams its trace.
  * @param {TraceRequest} request
  * @param {AbortSignal} [signal]
