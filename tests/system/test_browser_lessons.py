@@ -9,7 +9,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, expect
 
-from engine.teach.lessons.catalogue import LESSONS, lesson_traces
+from engine.teach.lessons.catalogue import LESSONS, lesson_traces, load_lesson
+from engine.teach.lessons.lesson import Statements
+from engine.teach.lessons.listings import LISTINGS
 from engine.teach.lessons.questions import Answer, QuizQuestion, lesson_quiz
 from engine.teach.lessons.words import definition_of
 from engine.teach.trace import Trace
@@ -232,7 +234,8 @@ async def test_the_exercises_are_solved_on_a_phone(
 ) -> None:
     """A wrong figure gets hints, the right one is solved; a tree is put into the best order.
 
-    An arrow key moves the focused branch, and buttons move the selected leaf.
+    An arrow key moves the focused branch, and buttons move the selected leaf. Statements say why
+    they are true or false, and a listing which of its lines is at fault.
     """
     async with people(chromium, server.url, PHONE) as (ada,):
         page = ada.page
@@ -253,6 +256,29 @@ async def test_the_exercises_are_solved_on_a_phone(
         await check.tap()
         await expect(figure.get_by_text("All right")).to_be_visible()
         await expect(page.locator(".glass-viewer")).to_be_visible()
+        await assert_fits(ada, in_height=False)
+
+        await page.evaluate(OPEN, "/learn/opaque-moves")
+        statements = page.locator(".statements-exercise")
+        await statements.get_by_role("button", name="Check").tap()
+        await expect(statements).to_contain_text("5 statements have no answer yet.")
+        exercise = load_lesson("opaque-moves").exercise
+        assert isinstance(exercise, Statements)
+        for statement, item in zip(
+            exercise.statements, await statements.locator("li").all(), strict=True
+        ):
+            await item.get_by_role("button", name=str(statement.is_true)).tap()
+        await statements.get_by_role("button", name="Check").tap()
+        await expect(statements).to_contain_text("All right. The model solution is below.")
+        await expect(statements).to_contain_text(f"✓ Right. {exercise.statements[0].reason}")
+        await assert_fits(ada, in_height=False)
+
+        await page.evaluate(OPEN, "/learn/bug-minimax")
+        listing = page.locator(".listing-exercise")
+        await listing.get_by_role("button", name="if is_final(p)").tap()
+        await expect(listing).to_contain_text("✗ Not this line.")
+        await listing.get_by_role("button", name="minimax(q, is_max)").tap()
+        await expect(listing).to_contain_text("✓ Right. is_max is handed on unchanged")
         await assert_fits(ada, in_height=False)
 
         await page.evaluate(OPEN, "/learn/move-order")
@@ -356,7 +382,7 @@ async def school(url: str, paths: dict[str, str]) -> AsyncIterator[str]:
 async def test_the_lessons_pass_axe_and_fit(
     chromium: Browser, server: ServerProcess, screen: dict[str, Any], scheme: str
 ) -> None:
-    """axe finds nothing on the cards, on a lesson with its quiz, and on the exercises."""
+    """axe finds nothing on the cards, a lesson with its quiz, the exercises and the listings."""
     async with people(chromium, server.url, {**screen, "color_scheme": scheme}) as (ada,):
         await check_pages(ada)
 
@@ -367,7 +393,21 @@ async def check_pages(person: Person) -> None:
     await person.go("/learn")
     await expect(page.locator(".lesson-card")).to_have_count(len(LESSONS))
     assert await audit(page) == []
-    for name in ("four-level-tree", "beta-cut", "move-order"):
+    await page.evaluate(OPEN, "/listings")
+    await expect(page.locator(".printed")).to_have_count(len(LISTINGS))
+    await page.get_by_label("A tree of your own").fill("max(A: min(7, 4), B: min(3, 8))")
+    await page.get_by_role("button", name="Run the listings on it").click()
+    own = page.locator(".printed").first.get_by_role("row", name="Your tree")
+    await expect(own.locator("td")).to_have_text(["8", "4", "7", "7"])
+    await page.get_by_label("A tree of your own").fill("max(A: min(7, 4")
+    await page.get_by_role("button", name="Run the listings on it").click()
+    await expect(page.locator(".own-tree [role=alert]")).to_be_visible()
+    # The browser reports the refusal, too.
+    assert [fault for fault in person.faults if "400 (Bad Request)" not in fault] == []
+    person.faults.clear()
+    await assert_fits(person, in_height=False)
+    assert await audit(page) == []
+    for name in ("four-level-tree", "beta-cut", "move-order", "opaque-moves", "bug-end-test"):
         await page.evaluate(OPEN, f"/learn/{name}")
         await expect(page.locator(".handout")).to_have_count(1)
         await assert_fits(person, in_height=False)

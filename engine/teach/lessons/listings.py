@@ -355,12 +355,18 @@ REMARKS = (
         "000",
         "The best move order is said to open as many leaves as a plain search of a tree of double "
         "its depth.",
-        "The other way round: as many as a plain search of half the depth, B^(L/2) twice.",
+        "The other way round: about as many as a plain search of half the depth, "
+        "B^ceil(L/2) + B^floor(L/2) - 1.",
         "move-order",
     ),
 )
 #: The trees of the page: those of the documents, one of odd depth and one of unequal depth.
-TREES = (FOUR_LEVELS, GREEDY_TREE, LOOK_AHEAD, DEEP_CUT)
+TREES = {
+    "Four-level tree": FOUR_LEVELS,
+    "Greedy friends": GREEDY_TREE,
+    "Three levels": LOOK_AHEAD,
+    "Unequal lines": DEEP_CUT,
+}
 
 
 class ListingResult(Struct, frozen=True):
@@ -448,11 +454,11 @@ def listings_document(text: str | None = None) -> dict[str, Any]:
                 "fault": each.fault,
                 "correction": each.correction,
                 "lines": listing_lines(each),
-                "results": [run_listing(each, tree) for tree in TREES],
+                "results": [run_listing(each, tree) for tree in TREES.values()],
             }
             for each in LISTINGS.values()
         ],
-        "trees": [{"title": tree.title, "tree": format_tree(tree)} for tree in TREES],
+        "trees": [{"title": title, "tree": format_tree(tree)} for title, tree in TREES.items()],
         "remarks": [
             {"text": text, "says": says, "right": right, "lesson": lesson}
             for text, says, right, lesson in REMARKS

@@ -36,7 +36,7 @@ def hunt(name: str, page: str, hint: str, run: Run, listing: str, tree: Tree) ->
     printed = LISTINGS[listing]
     return Lesson(
         title=f"Find the bug: {name}",
-        summary=f"An exercise: {printed.title} as {printed.text} prints it, and what it gives.",
+        summary=f"An exercise: {printed.title} as it is printed, and what it gives.",
         page=page,
         look_for=(hint,),
         solution=(printed.fault, printed.correction),
@@ -128,7 +128,8 @@ BUG_TWICE = hunt(
     "the loop of H_L",
     """The value of this loop of 003 is right: {typed}. But for the {right.nodes} nodes of the
 four-level tree it makes {visits} visits, and for the 9 nodes of the greedy friends
-{friends_visits}. The work grows exponentially with the depth. The loop with one bound does the same.""",
+{friends_visits}. The work grows exponentially with the depth. The loop with one bound does the
+same.""",
     "How often is the second child of a node searched, and what for?",
     searched(FOUR_LEVELS, "minimax", "minimax"),
     "twice",

@@ -176,6 +176,9 @@ export class ListingsPage {
                     h("thead", null, h("tr", null, ["Tree", "Typed", "Right", "Visits", "Right"].map((head, index) => h("th", { key: index, scope: "col" }, head)))),
                     h("tbody", null, rows, own ? drawResult("Your tree", own) : null),
                 ),
+                [...new Set([...results, ...(own ? [own] : [])].map(({ error }) => error).filter(Boolean))].map((error) =>
+                    h("p", { key: error, class: "muted" }, `${error}.`),
+                ),
             ),
         );
     }
@@ -207,7 +210,7 @@ function drawResult(tree, { value, visits, error, right_value, right_visits }) {
         "tr",
         { key: tree },
         h("th", { scope: "row" }, tree),
-        h("td", { class: isWrong && "wrong" }, error || numberText(value)),
+        h("td", { class: isWrong && "wrong" }, error ? error.split(":")[0] : numberText(value)),
         h("td", null, numberText(right_value)),
         h("td", { class: isLong && "wrong" }, error ? "–" : countText(visits)),
         h("td", null, countText(right_visits)),
