@@ -20,6 +20,7 @@ from engine.study_pool.messages import (
     LessonListJob,
     Limits,
     ListingsJob,
+    MachineJob,
     QuizJob,
     RefusalKind,
     Refused,
@@ -28,8 +29,10 @@ from engine.study_pool.messages import (
 from engine.teach.errors import NotPossible, TooLarge, TreeError, UnknownName
 from engine.teach.lessons.document import lesson_json, list_lessons, quiz_json
 from engine.teach.lessons.listings import listings_document
+from engine.teach.output.machine import Machine, machine_of
 from engine.teach.requests.choices import list_choices
-from engine.teach.requests.request import BoardsRequest
+from engine.teach.requests.request import BoardsRequest, TraceRequest
+from engine.teach.requests.task import task_of
 
 #: The kind of refusal for each error of a request; the first match counts.
 KINDS: tuple[tuple[type[BaseException], RefusalKind], ...] = (
@@ -57,9 +60,19 @@ def make_document(job: StudyJob, limits: Limits) -> Any:
         QuizJob: lambda quiz: quiz_json(quiz.name),
         ChoicesJob: lambda _: list_choices(limits.max_nodes, limits.seconds),
         ListingsJob: lambda listings: listings_document(listings.tree),
+        MachineJob: lambda machine: machine_document(machine.request, limits.max_nodes),
         BoardsJob: lambda boards: boards_of(boards.request),
     }
     return makers[type(job)](job)
+
+
+def machine_document(request: TraceRequest, max_nodes: int) -> Machine:
+    """Returns the laid out states of a search's subject.
+
+    Raises TeachError and GameError.
+    """
+    task = task_of(request, max_nodes)
+    return machine_of(task.root, task.graph, task.plan.depth)
 
 
 def boards_of(request: BoardsRequest) -> dict[str, Any]:

@@ -56,6 +56,12 @@ class BoardsJob(Struct, frozen=True, tag=True):
     request: BoardsRequest
 
 
+class MachineJob(Struct, frozen=True, tag=True):
+    """The state machine of a search's subject, laid out."""
+
+    request: TraceRequest
+
+
 class ListingsJob(Struct, frozen=True, tag=True):
     """The printed listings with their results; with a tree's text only the results on that tree."""
 
@@ -71,6 +77,7 @@ StudyJob = (
     | ChoicesJob
     | BoardsJob
     | ListingsJob
+    | MachineJob
 )
 #: The jobs of lessons, whose searches the program defines.
 LESSON_JOBS = (LessonJob, QuizJob, LessonTraceJob)

@@ -55,6 +55,7 @@ BODY_LIMITS_BYTES = {
     ("POST", "/api/guest"): 4096,
     ("POST", "/api/trace"): TRACE_BODY_BYTES,
     ("POST", "/api/trace/boards"): BOARDS_BODY_BYTES,
+    ("POST", "/api/trace/machine"): TRACE_BODY_BYTES,
     ("POST", "/api/listings"): LISTINGS_BODY_BYTES,
 }
 #: Greatest difference between a ready node's clock and the store's, in ms: wake-ups, AI pauses

@@ -3,7 +3,9 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import combinations
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import pytest_asyncio
@@ -139,6 +141,37 @@ async def test_small_lessons_show_the_visited_and_the_skipped_nodes(
         await expect(ada.page.get_by_text("Cut-offs", exact=True)).to_have_attribute("title", tip)
         unseen = ada.page.locator(".runs glass-tree .unseen .value")
         await expect(unseen).to_have_text([str(n) for n in (13, 14, 2, 1, 8, 2, 7, 1)])
+
+
+async def test_a_state_machine_lights_up(chromium: Browser, server: ServerProcess) -> None:
+    """The states of a game are drawn once each; those that were visited light up, with their values.
+
+    Without a memory the shared state is visited twice. A graph of one's own is drawn, too.
+    """
+    async with people(chromium, server.url, DESKTOP) as (ada,):
+        page = ada.page
+        await ada.go("/learn/pay-off?run=0&step=1")
+        await page.locator(".part-machine summary").click()
+        states = page.locator(".machine .state")
+        await expect(states).to_have_count(10)
+        await expect(page.locator(".machine .state.future")).to_have_count(9)
+        await page.keyboard.press("End")
+        await expect(page.locator(".machine .state.future")).to_have_count(0)
+        await expect(page.locator(".machine .visits")).to_have_text(["×2"])
+        await expect(states.first).to_contain_text("MAX 1")
+        await expect(page.locator(".machine .arrow")).to_have_count(10)
+        boxes = (
+            "svg => [...svg.querySelectorAll('text')].map(t => t.getBoundingClientRect().toJSON())"
+        )
+        texts = await page.locator(".machine svg").evaluate(boxes)
+        for one, other in combinations(texts, 2):
+            across = min(one["right"], other["right"]) - max(one["left"], other["left"])
+            down = min(one["bottom"], other["bottom"]) - max(one["top"], other["top"])
+            assert across < 1 or down < 3
+        graph = "a: max(x: b, y: c) b: min(go: d, 4) c: min(go: d, 2) d: 3"
+        await page.evaluate(OPEN, f"/glass?{urlencode({'graph': graph, 'algorithm': 'minimax'})}")
+        await page.locator(".part-machine summary").click()
+        await expect(page.locator(".machine")).to_contain_text("6 of 6 states visited, 1 of them")
 
 
 async def answer(page: Page, question: QuizQuestion, given: Answer) -> None:

@@ -96,6 +96,15 @@ export function readQuiz(name) {
 }
 
 /**
+ * The states of a search's subject, laid out as a state machine.
+ * @param {TraceRequest} request
+ * @returns {Promise<any>}
+ */
+export function readMachine(request) {
+    return readJson("/api/trace/machine", jsonBody(request));
+}
+
+/**
  * The printed listings with their results.
  * @returns {Promise<any>}
  */

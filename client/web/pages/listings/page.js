@@ -163,7 +163,7 @@ export class ListingsPage {
             "section",
             { class: "card printed", key: name, "aria-labelledby": `listing-${name}` },
             h("h2", { id: `listing-${name}` }, `${text}: ${title}`),
-            h("ol", { class: "listing" }, lines.map(drawLine)),
+            h("ol", { class: "listing", tabindex: 0 }, lines.map(drawLine)),
             h(
                 "div",
                 { class: "about" },
