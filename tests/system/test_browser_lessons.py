@@ -144,7 +144,7 @@ async def test_small_lessons_show_the_visited_and_the_skipped_nodes(
 
 
 async def test_a_state_machine_lights_up(chromium: Browser, server: ServerProcess) -> None:
-    """The states of a game are drawn once each; those that were visited light up, with their values.
+    """The states of a game are drawn once each; visited ones light up, with their values.
 
     Without a memory the shared state is visited twice. A graph of one's own is drawn, too.
     """
@@ -157,13 +157,12 @@ async def test_a_state_machine_lights_up(chromium: Browser, server: ServerProces
         await expect(page.locator(".machine .state.future")).to_have_count(9)
         await page.keyboard.press("End")
         await expect(page.locator(".machine .state.future")).to_have_count(0)
-        await expect(page.locator(".machine .visits")).to_have_text(["×2"])
+        await expect(page.locator(".machine .visits")).to_have_text(["\N{MULTIPLICATION SIGN}2"])
         await expect(states.first).to_contain_text("MAX 1")
         await expect(page.locator(".machine .arrow")).to_have_count(10)
-        boxes = (
-            "svg => [...svg.querySelectorAll('text')].map(t => t.getBoundingClientRect().toJSON())"
+        texts = await page.locator(".machine svg text").evaluate_all(
+            "texts => texts.map(text => text.getBoundingClientRect().toJSON())"
         )
-        texts = await page.locator(".machine svg").evaluate(boxes)
         for one, other in combinations(texts, 2):
             across = min(one["right"], other["right"]) - max(one["left"], other["left"])
             down = min(one["bottom"], other["bottom"]) - max(one["top"], other["top"])
