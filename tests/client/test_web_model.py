@@ -16,6 +16,7 @@ from server.commands import (
     Abort,
     Accept,
     AddAi,
+    Bar,
     CallDraw,
     Chat,
     Claim,
@@ -67,8 +68,11 @@ CELLS = [*(f"{column}{row}" for row in "123" for column in "abc"), "a", "b", "1x
 #: message.
 APPLY_ALL = """async (histories) => {
     const { EMPTY_MODEL, apply, follow } = await import("/client/web/shell/model.js");
-    const pick = ({ v, gap, seats, match, offers, takebacks, next, chat, series }) => (
-        { v, gap, seats, match, offers, chat, series, proposals: takebacks.concat(next ?? []) }
+    const pick = ({ v, gap, seats, match, offers, takebacks, next, chat, series, barred }) => (
+        {
+            v, gap, seats, match, offers, chat, series, barred,
+            proposals: takebacks.concat(next ?? []),
+        }
     );
     return histories.map((messages) => {
         let model = follow(EMPTY_MODEL, "r");
@@ -123,6 +127,7 @@ def random_command(rng: random.Random, room: Room) -> Command:
             ),
             *(Accept(what="next", v=v, **HEAD) for _ in range(4)),
             Decline(what="next", **HEAD),
+            *(Bar(identity=PEOPLE[1].identity, **HEAD) for _ in range(room.v > 40)),
         ]
     )
 
@@ -177,6 +182,7 @@ def expected_room(room: Room) -> dict[str, Any]:
         "proposals": [],
         "chat": [],
         "series": [],
+        "barred": [],
         **{name: fields[name] for name in fields if name not in ("t", "room")},
         "gap": False,
     }
@@ -202,6 +208,7 @@ async def test_after_each_event_the_model_equals_the_servers_room(page: Page) ->
         "player_returned",
         "renamed",
         "required",
+        "barred",
     }
     lasting = [history[-1][0] for history in histories()]
     assert any(room.game_id != "tic-tac-toe" for room in lasting), "another game was played"
@@ -254,6 +261,7 @@ async def test_a_log_of_a_newer_version_makes_the_servers_room(page: Page) -> No
             "proposals": [],
             "chat": [],
             "series": [],
+            "barred": [],
             "gap": False,
             **{
                 field: value
