@@ -184,6 +184,15 @@ export function listMatches(limit, filter = {}) {
 }
 
 /**
+ * The last matches of a room, the latest first; one that is running has no `over`.
+ * @param {string} room
+ * @returns {Promise<{matches: MatchSummary[]}>}
+ */
+export function listRoomMatches(room) {
+    return request(`/api/rooms/${encodeURIComponent(room)}/matches`);
+}
+
+/**
  * The strategies of this server: a `fixed_depth` of null means that its seat says how deep it searches,
  * within the limits of `depth`, in plies.
  * @typedef {{strategies: {name: string, title: string, fixed_depth: number | null}[], depth: {default: number, max: number}}} StrategyList

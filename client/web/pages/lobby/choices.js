@@ -22,6 +22,7 @@ import { PERSONAS, STRATEGIES, aiFields, optionsText, parseStrategy, sideName, s
  * @property {"all" | "spectators" | "after"} [thinking] who may see the AI's thinking during a match;
  *     everyone by default
  * @property {boolean} [help] whether the bot may help both of two people with positions
+ * @property {[string, string]} [names] of the two people on one screen, empty where a side has none
  * @property {string | null} [start] the position from which the match starts, as text; it is not kept
  */
 
@@ -54,6 +55,7 @@ export function validChoices(game, before = {}) {
         invitation: oneOf(before.invitation, ["public", "unlisted"], "unlisted"),
         ...(before.thinking === "spectators" || before.thinking === "after" ? { thinking: before.thinking } : null),
         ...(before.help === true ? { help: true } : null),
+        ...(Array.isArray(before.names) && before.names.length === 2 ? { names: before.names } : null),
     };
 }
 
@@ -95,7 +97,7 @@ export function createCommand(choices, chance) {
     const thinking = hasAi && choices.thinking ? { thinking: choices.thinking } : null;
     const help = choices.opponent === "friend" && choices.help ? { help: true } : null;
     const room = /** @type {const} */ ({ t: "create", game, options, visibility, ...start, ...thinking, ...help });
-    if (choices.opponent === "screen") return { ...room, one_screen: true };
+    if (choices.opponent === "screen") return { ...room, one_screen: true, ...namedSeats(choices.names ?? ["", ""]) };
     return { ...room, seats: seatsFor(choices, chance) };
 }
 
@@ -105,6 +107,15 @@ export function createCommand(choices, chance) {
  */
 export function visibilityOf({ opponent, visibility, invitation }) {
     return opponent === "friend" ? invitation : visibility;
+}
+
+/**
+ * The seats of two people on one screen; none where nobody has a name.
+ * @param {[string, string]} names
+ */
+function namedSeats(names) {
+    const seats = names.map((name) => ({ who: /** @type {const} */ ("me"), ...(name.trim() && { name: name.trim() }) }));
+    return seats.some((seat) => "name" in seat) ? { seats } : null;
 }
 
 /**

@@ -138,6 +138,7 @@ function drawChoices(game, choices, first, optionRefusal, change) {
             choices.opponent,
             (opponent) => change({ opponent: /** @type {Choices["opponent"]} */ (opponent) }),
         ),
+        choices.opponent === "screen" ? drawNames(game, choices, change) : null,
         choices.opponent === "ai" || choices.opponent === "duel" ? drawLevels(game, choices, change) : null,
         choices.opponent === "ai" || choices.opponent === "friend" ? drawSides(game, choices, first, change) : null,
         Object.entries(game.options).map(([name, option]) => drawOption(name, option, choices, optionRefusal, change)),
@@ -251,6 +252,46 @@ function drawLevels(game, choices, change) {
               )
             : null,
     ];
+}
+
+/** Maximum length of a person's name, in characters. */
+const MAX_NAME = 24;
+
+/**
+ * The names of two people on one screen.
+ * @param {GameDescription} game
+ * @param {Choices} choices
+ * @param {(changes: Partial<Choices>) => void} change
+ */
+function drawNames(game, { names = ["", ""] }, change) {
+    const write = (/** @type {number} */ seat) => (/** @type {Event} */ { currentTarget }) => {
+        if (!(currentTarget instanceof HTMLInputElement)) return;
+        change({ names: seat === 0 ? [currentTarget.value, names[1]] : [names[0], currentTarget.value] });
+    };
+    return h(
+        "fieldset",
+        { class: "choice names", key: "names" },
+        h("legend", null, "The players' names"),
+        h(
+            "div",
+            null,
+            [0, 1].map((seat) =>
+                h(
+                    "label",
+                    { key: seat },
+                    h("i", { class: "swatch", "--colour": game.view.seats[seat]?.colour ?? "" }),
+                    h("input", {
+                        ".value": names[seat] ?? "",
+                        "aria-label": `Name of ${sideName(game.view, seat)}`,
+                        placeholder: sideName(game.view, seat),
+                        maxlength: MAX_NAME,
+                        autocomplete: "off",
+                        oninput: write(seat),
+                    }),
+                ),
+            ),
+        ),
+    );
 }
 
 /** Maximum number of levels in one row. */

@@ -14,6 +14,7 @@ import { headPly } from "../../shell/model.js";
 import { claimReason, isBarred, isOneScreen, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
 import { hasAi } from "../../ui/table.js";
 import { frozenText, occupantName, resultForViewer, sideName } from "../../shell/words.js";
+import { drawAgain } from "./score.js";
 
 /**
  * The state of the room or of its match in a few words.
@@ -64,7 +65,7 @@ export function drawActions(app, room, offers) {
         ];
     return [
         offers,
-        drawRematch(app, room),
+        drawAgain(app, room),
         match.moves.length > 0 && h("a", { key: "replay", class: "button", href: `/match/${match.id}` }, "Replay"),
         match.moves.length > 0 && h("a", { key: "analyse", class: "button", href: `/match/${match.id}?analyse` }, "Analyse"),
     ];
@@ -120,20 +121,6 @@ function drawEndButton(app, room) {
     };
     const [name, text] = action === "abort" ? /** @type {const} */ (["cross", "Abort"]) : /** @type {const} */ (["flag", "Resign"]);
     return h("button", { key: action, onclick: () => void send() }, icon(name), text);
-}
-
-/**
- * The button for another match.
- * @param {App} app
- * @param {Room} room
- * @returns {Content}
- */
-function drawRematch(app, room) {
-    if (room.offers.length > 0 && permits(app.model, "decline")) return null;
-    if (!permits(app.model, "rematch")) return null;
-    const send = () => void app.command({ t: "rematch", room: room.id });
-    const text = hasAi(room.seats) || isOneScreen(room) ? "Play again" : "Offer a rematch";
-    return h("button", { key: "rematch", class: "main", onclick: send }, icon("again"), text);
 }
 
 /**

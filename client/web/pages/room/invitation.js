@@ -11,7 +11,7 @@
 import { registerGuest } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { isolated } from "../../shell/isolation.js";
-import { MAX_NAME_CHARACTERS } from "../../shell/frame.js";
+import { MAX_NAME_CHARACTERS, limitCharacters } from "../../shell/frame.js";
 import { isInviting, mySeat, permits } from "../../shell/viewer.js";
 import { sideName } from "../../shell/words.js";
 
@@ -165,7 +165,9 @@ export class Invitation {
      * @param {((event: Event) => void) | null} [onchange]
      */
     #drawNameField(value, onchange = null) {
-        const clearRefusal = () => {
+        const oninput = (/** @type {Event} */ event) => {
+            limitCharacters(event, MAX_NAME_CHARACTERS);
+            if (!this.#refusal && !this.#isSaved) return;
             this.#refusal = "";
             this.#isSaved = false;
             this.#app.update();
@@ -174,13 +176,12 @@ export class Invitation {
             name: "name",
             dir: "auto",
             value,
-            maxlength: MAX_NAME_CHARACTERS,
             autocomplete: "nickname",
             spellcheck: "false",
             "aria-invalid": this.#refusal ? "true" : null,
             "aria-describedby": this.#refusal ? "name-refusal" : null,
             // Not when it is left: the button under the pointer would move away before the click.
-            oninput: this.#refusal || this.#isSaved ? clearRefusal : null,
+            oninput,
             onchange,
         });
     }

@@ -51,7 +51,8 @@ export function neededParts(model, room) {
     }
     if (hasAi(match?.seats ?? seats) || Object.keys(room.thoughts).length > 0) needed.push("thinking");
     const hasGone = presence?.gone_ms?.some((ms) => ms !== null) ?? false;
-    if (hasGone || permits(model, "bar") || keptSeat(model) !== null || room.offers.length > 0 || room.takebacks.length > 0) needed.push("opponent");
+    const hasOffer = room.offers.length > 0 || room.takebacks.length > 0 || room.next;
+    if (hasGone || hasOffer || permits(model, "bar") || keptSeat(model) !== null) needed.push("opponent");
     return needed;
 }
 

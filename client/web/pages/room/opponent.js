@@ -14,7 +14,7 @@ import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
 import { keptSeat, legalMoves, mySeat, permits } from "../../shell/viewer.js";
-import { occupantName } from "../../shell/words.js";
+import { occupantName, optionsText } from "../../shell/words.js";
 
 export class Opponent {
     #app;
@@ -65,7 +65,7 @@ export class Opponent {
      */
     drawOffers(room) {
         if (!room.match) return null;
-        if (room.match.over) return drawOffer(this.#app, room, "rematch", "rematch");
+        if (room.match.over) return [drawProposal(this.#app, room), drawOffer(this.#app, room, "rematch", "rematch")];
         return [drawTakebackRequest(this.#app, room), drawOffer(this.#app, room, "draw", "accept")];
     }
 }
@@ -222,6 +222,32 @@ function drawTakebackRequest(app, room) {
         h("p", null, sentence),
         request ? h("button", { key: "accept", class: "main", onclick: accept }, "Accept") : null,
         h("button", { key: "decline", onclick: decline }, request ? "Decline" : "Withdraw"),
+    );
+}
+
+/**
+ * The open proposal of the next game: "Ada proposes Othello, with the sides swapped."
+ * @param {App} app
+ * @param {Room} room
+ * @returns {Content}
+ */
+function drawProposal(app, room) {
+    const { model } = app;
+    if (!room.next) return null;
+    const { seat, v, title, options, seats, level } = room.next;
+    const isOwn = seat === mySeat(model);
+    const words = optionsText(options ?? {});
+    const sides = seats?.[0] === 0 ? "on the same sides" : "with the sides swapped";
+    const game = [title, words && `(${words})`, `${sides}${level ? `, level ${level}` : ""}.`].filter(Boolean).join(" ");
+    const sentence = isOwn ? `You propose ${game}` : `${occupantName(room.seats[seat])} proposes ${game}`;
+    const accept = () => void app.command({ t: "accept", room: room.id, what: "next", v });
+    const decline = () => void app.command({ t: "decline", room: room.id, what: "next" });
+    return h(
+        "div",
+        { key: "proposal", class: "offer", role: "group", "aria-label": sentence },
+        h("p", null, sentence),
+        !isOwn && permits(model, "accept") ? h("button", { key: "accept", class: "main", onclick: accept }, "Accept") : null,
+        permits(model, "decline") ? h("button", { key: "decline", onclick: decline }, isOwn ? "Withdraw" : "Decline") : null,
     );
 }
 
