@@ -184,8 +184,8 @@ async def test_a_suspended_server_grants_no_claim(tmp_path: Path, comes_back: bo
             await back.reader.readuntil(b"\r\n\r\n")
             await ask(back, Join(id="6", room=room))
             assert (await ask(ada, CommandFrame(room, CallDraw(id="7"))))["code"] == "claim.none"
-            move = CommandFrame(room, Move(id="8", ply=3, move="a2"))
-            assert (await ask(back, move))["t"] == "ack"
+            played = CommandFrame(room, Move(id="8", ply=3, move="a2"))
+            assert (await ask(back, played))["t"] == "ack"
     assert_no_traceback(server)
 
 

@@ -6,7 +6,7 @@
  * @import {Choices} from "./choices.js"
  */
 
-import { drawPicture } from "./picture.js";
+import { drawPicture } from "../../board/pictures/picture.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { VERBS, describeChoices } from "./choices.js";

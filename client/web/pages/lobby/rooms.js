@@ -8,7 +8,7 @@
  * @import {Model} from "../../shell/model.js"
  */
 
-import { drawPicture } from "./picture.js";
+import { drawPicture } from "../../board/pictures/picture.js";
 import { h } from "../../shell/elements.js";
 import { isolated } from "../../shell/isolation.js";
 import { icon } from "../../shell/icons.js";

@@ -7,7 +7,7 @@
  * @import {CommandError} from "../../shell/connection.js"
  */
 
-import { drawPicture } from "./picture.js";
+import { drawPicture } from "../../board/pictures/picture.js";
 import { h, render } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { VERBS, visibilityOf } from "./choices.js";

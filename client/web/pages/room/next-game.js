@@ -9,7 +9,7 @@
  * @import {Command} from "../../shell/connection.js"
  */
 
-import { drawPicture } from "../../board/picture.js";
+import { drawPicture } from "../../board/pictures/picture.js";
 import { listGames } from "../../shell/api.js";
 import { h, render } from "../../shell/elements.js";
 import { loadStyleSheet } from "../../shell/style-sheets.js";

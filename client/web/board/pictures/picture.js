@@ -6,8 +6,8 @@
  * @import {VNode} from "../../shell/elements.js"
  */
 
-import { drawBoard } from "../../board/drawing.js";
-import { layOut } from "../../board/geometry.js";
+import { drawBoard } from "../drawing.js";
+import { layOut } from "../geometry.js";
 import { h, render } from "../../shell/elements.js";
 
 /** The width of an image, in pixels; it scales to any size. */
