@@ -312,7 +312,8 @@ async def test_the_preview_of_a_link_takes_no_seat() -> None:
         for agent in PREVIEWERS:
             for path in (f"/room/{room}", links, f"{links}/qr.svg"):
                 answer = await node.get(path, **{"User-Agent": agent, "Accept": "text/html"})
-                assert answer.status == 200, path
+                # This server has no address to share, so no code.
+                assert answer.status == (404 if path.endswith("svg") else 200), path
         await bob.ack("sit", room=room, seat=1)
         started = await ada.expect("event", kind="started")
         assert started["number"] == 1
