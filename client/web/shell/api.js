@@ -9,7 +9,11 @@
 /** @typedef {{title: string, default: string, offered: string[], free?: boolean}} GameOption */
 /**
  * @typedef {{id: string, title: string, levels: number, level_names?: string[],
- *     aliases?: string[], options: Record<string, GameOption>, rules: string, view: BoardView, start?: PositionView}} GameDescription
+ *     aliases?: string[], options: Record<string, GameOption>, rules: string, view: BoardView, start?: PositionView,
+ *     formats?: FileFormat[]}} GameDescription
+ *
+ * A format of files that matches of a game can be written in, the usual one first.
+ * @typedef {{name: string, title: string, suffix: string}} FileFormat
  */
 /**
  * @typedef {object} MatchSummary
@@ -28,7 +32,8 @@
  */
 /**
  * @typedef {MatchSummary & {options: Record<string, string>, start: string, moves: Played[], view:
- *     BoardView | null, thoughts: Record<string, Info>, withheld?: string, spent_ms?: number[]}} StoredMatch
+ *     BoardView | null, thoughts: Record<string, Info>, withheld?: string, spent_ms?: number[],
+ *     formats?: FileFormat[]}} StoredMatch
  * `spent_ms` has the time that each move took.
  */
 
