@@ -18,7 +18,7 @@ import { MAX_VIEWS_PER_REQUEST, readMatch, readViews } from "../shell/api.js";
 import { h, render } from "../shell/elements.js";
 import { icon } from "../shell/icons.js";
 import { keyOf } from "../shell/keys.js";
-import { moveText, numberedMove, occupantName, pointsText, resultText, sideName } from "../shell/words.js";
+import { moveText, numberedMove, occupantName, pointsText, resultText, sideName, versus } from "../shell/words.js";
 
 /** Milliseconds between two looks at a running match. */
 const POLL_MS = 10_000;
@@ -177,6 +177,7 @@ class EmbeddedMatch {
         const shown = this.#shownIn(match);
         const top = this.#isTurned ? 0 : 1;
         return [
+            h("h1", { class: "visually-hidden" }, `${match.title}: ${versus(match.seats)}`),
             h(
                 "div",
                 { class: "table", "--board-aspect": boardAspect(match.view?.board ?? null) },

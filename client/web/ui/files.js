@@ -42,7 +42,7 @@ export async function openDownload({ formats, pathOf, hasText, note, announce })
             h("p", { class: "muted" }, note),
             hasText ? h("button", { class: "small", onclick: (/** @type {Event} */ event) => void copy(event) }, `Copy as text (${first?.title})`) : null,
         ],
-        buttons: h("button", { class: "main" }, "Close"),
+        buttons: h("button", null, "Close"),
     });
 }
 
@@ -71,7 +71,7 @@ export async function openEmbed({ path, origin, ply, flip, title, announce }) {
             h("button", { class: "small", onclick: (/** @type {Event} */ event) => void copy(event) }, icon("copy"), h("span", null, "Copy")),
             h("p", { class: "muted" }, h("a", { href: address, target: "_blank", rel: "noopener" }, "Look at it"), ". Only matches of public rooms are shown."),
         ],
-        buttons: h("button", { class: "main" }, "Close"),
+        buttons: h("button", null, "Close"),
     });
 }
 
