@@ -6,6 +6,7 @@ import re
 import shutil
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -37,6 +38,7 @@ from server.protocol.codes import Code
 from server.store import schema
 from server.store.base import StoredEvent, StoredMatch, Thought
 from server.web import export
+from server.web.connection import HttpConnection
 from tests.server.test_api import get, matches, refusal
 from tests.support.fake_server import Client, FakeServer
 from tests.support.node import Http, Node, serve
@@ -256,6 +258,39 @@ async def test_an_export_that_fails_in_mid_stream_is_no_whole_file(
             content = await http.read_to_end()
         assert content.startswith(b"HTTP/1.1 200 OK")
         assert not content.endswith(b"0\r\n\r\n")
+
+
+class SlowTransport(asyncio.Transport):
+    """A transport whose client reads a part of what is written between two looks at it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unsent_bytes, self.is_aborted = 0, False
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent_bytes
+
+    def abort(self) -> None:
+        self.is_aborted = True
+
+
+def test_a_slow_reader_of_a_long_answer_is_not_aborted() -> None:
+    """While a client reads, its buffer may be as full at each look; it is stuck when it reads no
+    more.
+    """
+    transport = SlowTransport()
+    writer = SimpleNamespace(output_size=0)
+    connection: Any = SimpleNamespace(
+        _raw_transport=transport, _request_count=1, _previous_sweep=(0, 0, 0),
+        _current_request=SimpleNamespace(writer=writer),
+    )  # fmt: skip
+    for _ in range(3):
+        writer.output_size += 50_000
+        transport.unsent_bytes = 64 * 1024
+        HttpConnection.abort_if_stuck(connection)
+        assert not transport.is_aborted
+    HttpConnection.abort_if_stuck(connection)
+    assert transport.is_aborted
 
 
 # --- in other pages
