@@ -16,6 +16,7 @@ PAGE_BYTES = 66_500
 #: The same for a room: without the parts that it does not show, and with those of one kind.
 ROOM_BYTES = 63_000
 ROOM_WITH_PART_BYTES = {
+    "after": 63_500,
     "aiForm": 64_500,
     "invitation": 65_100,
     "opponent": 65_200,
