@@ -335,8 +335,8 @@ def claims_on_ones_own_move(patch: Patch) -> FakeServer:
 
 
 def claims_before_both_have_moved(patch: Patch) -> FakeServer:
-    """A match may be claimed from its first move on, by the side that waits."""
-    patch.setattr(permissions, "second_turn_ply", lambda match: match.ply or None)
+    """A match may be claimed from its start on, by the side that waits."""
+    patch.setattr(permissions, "second_turn_ply", lambda _: 0)
     return everyone_has_gone(patch)
 
 
