@@ -18,7 +18,7 @@ ROOM_BYTES = 63_000
 ROOM_WITH_PART_BYTES = {
     "aiForm": 64_500,
     "invitation": 65_100,
-    "opponent": 65_200,
+    "opponent": 65_400,
     "thinking": 69_000,
 }
 #: Files of the shell besides its modules.
