@@ -12,9 +12,10 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from engine.game import Game, UnknownGame
 from engine.rules.registry import game_ids, load_game
-from server.commands import AiSeat, Rematch
+from server.commands import Accept, AiSeat, NextGame, Rematch, Resign
 from server.limits.by_address import Limits
 from server.protocol.codes import Code
+from server.protocol.messages import CommandFrame
 from server.settings import Settings
 from server.web.api import Api, make_app
 from server.web.games import well_known_place
@@ -145,6 +146,25 @@ async def test_unlisted_matches_are_not_in_the_list() -> None:
         assert (await get(node, "/api/matches"))["matches"] == []
         assert (await get(node, f"/api/matches/{ids[0]}"))["room"] == room
         assert await refusal(node, "/api/matches/nothing") == (404, Code.MATCH_UNKNOWN)
+
+
+async def test_the_matches_of_a_room_have_their_own_games() -> None:
+    """The list has all matches of the room, the latest first, public or not; each of its game."""
+    async with matches(visibility="unlisted") as (node, room, ids):
+        ada, ben = Client(node.hub, "ada"), Client(node.hub, "ben")
+        await ben.ack(ben.plain(Resign, room))
+        proposal = NextGame(ada.new_id(), "sticks", {"rows": "1-3-5-7"}, (0, 1))
+        offered = await ada.ack(CommandFrame(room, proposal))
+        await ben.ack(CommandFrame(room, Accept(ben.new_id(), "next", v=offered)))
+        found = (await get(node, f"/api/rooms/{room}/matches"))["matches"]
+        assert [(each["number"], each["title"], each["options"]) for each in found] == [
+            (3, "Sticks", {"rows": "1-3-5-7"}), (2, "Tic-tac-toe", {}), (1, "Tic-tac-toe", {}),
+        ]  # fmt: skip
+        assert [each["match"] for each in found[1:]] == ids[::-1]
+        assert [each["over"] is None for each in found] == [True, False, False]
+        sticks = await get(node, f"/api/matches/{found[0]['match']}")
+        assert (sticks["game"], sticks["view"]["seats"][0]["name"]) == ("sticks", "First")
+        assert (await get(node, "/api/rooms/unknown/matches"))["matches"] == []
 
 
 async def test_a_match_has_its_moves() -> None:

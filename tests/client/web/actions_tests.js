@@ -1,5 +1,6 @@
 import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
 import { drawActions, drawSeatActions, statusText } from "/client/web/pages/room/actions.js";
+import { drawAgain } from "/client/web/pages/room/after.js";
 import { drawAiForm } from "/client/web/pages/room/ai-form.js";
 import { Opponent } from "/client/web/pages/room/opponent.js";
 import { render } from "/client/web/shell/elements.js";
@@ -39,7 +40,8 @@ function textsOf(draw, state) {
     return [...elements].map((element) => element.ariaLabel ?? element.textContent);
 }
 
-const actions = (state) => textsOf((app, room) => drawActions(app, room, new Opponent(app).drawOffers(room)), state);
+const actions = (state) =>
+    textsOf((app, room) => drawActions(app, room, new Opponent(app).drawOffers(room), drawAgain(app, room)), state);
 const drawSeat = (app, room, seat) =>
     drawSeatActions(app, room, seat, () => drawAiForm(app, room, seat, () => {}));
 const seatActions = (state) => [0, 1].map((seat) => textsOf((app, room) => drawSeat(app, room, seat), state));

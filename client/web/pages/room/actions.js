@@ -14,7 +14,6 @@ import { headPly } from "../../shell/model.js";
 import { claimReason, isBarred, isInviting, isOneScreen, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
 import { hasAi } from "../../ui/table.js";
 import { frozenText, occupantName, resultForViewer, sideName } from "../../shell/words.js";
-import { drawAgain } from "./score.js";
 
 /**
  * The state of the room or of its match in a few words.
@@ -51,9 +50,10 @@ export const BARRED_TEXT = "The host keeps this seat for someone else. You may w
  * @param {App} app
  * @param {Room} room
  * @param {Content} offers
+ * @param {Content} [again] the buttons for another match
  * @returns {Content}
  */
-export function drawActions(app, room, offers) {
+export function drawActions(app, room, offers, again = null) {
     const { match } = room;
     if (!match) return null;
     if (!match.over)
@@ -65,7 +65,7 @@ export function drawActions(app, room, offers) {
         ];
     return [
         offers,
-        drawAgain(app, room),
+        again,
         match.moves.length > 0 && h("a", { key: "replay", class: "button", href: `/match/${match.id}` }, "Replay"),
         match.moves.length > 0 && h("a", { key: "analyse", class: "button", href: `/match/${match.id}?analyse` }, "Analyse"),
     ];
