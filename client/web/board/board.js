@@ -10,7 +10,6 @@
  * @import {Layout, Place} from "./geometry.js"
  */
 
-import { animate } from "./animation.js";
 import { candidates, clickResult, continuations, nextCells, placedPiece } from "./clicks.js";
 import { drawBoard, markText } from "./drawing.js";
 import { drawChoices } from "./choices.js";
@@ -18,6 +17,18 @@ import { layOut, neighbour, placeAt } from "./geometry.js";
 import { h, render } from "../shell/elements.js";
 import { setting } from "../shell/settings.js";
 import { takeText } from "../shell/words.js";
+
+/**
+ * The animation, which no board needs before its position changes: it is loaded after the first
+ * drawing. Null before it has arrived. @type {typeof import("./animation.js").animate | null}
+ */
+let animate = null;
+
+/** Loads the animation; without it the boards change at once. */
+async function loadAnimation() {
+    const module = await import("./animation.js").catch(() => null);
+    animate = module?.animate ?? null;
+}
 
 /**
  * What a board shows.
@@ -125,7 +136,11 @@ export class PlyBoard extends HTMLElement {
         const { places, byId } = this.#layout;
         if (this.#current === null || !byId.has(this.#current)) this.#current = places[0]?.id ?? null;
         const position = before?.board === scene.board && before.flip === scene.flip ? before.position : null;
-        animate(this, this.#layout, scene, position, () => this.#draw());
+        if (animate) animate(this, this.#layout, scene, position, () => this.#draw());
+        else {
+            this.#draw();
+            void loadAnimation();
+        }
     }
 
     /**

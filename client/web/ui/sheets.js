@@ -21,6 +21,19 @@ export function drawSettingsButton(app) {
 }
 
 /**
+ * The button that opens the rules of a game.
+ * @param {App} app
+ * @param {string} game
+ * @param {string} title
+ * @returns {VNode}
+ */
+export function drawRulesButton(app, game, title) {
+    const label = `Rules of ${title}`;
+    const open = () => load(app, import("./rules.js"), ({ openRules }) => void openRules(game, title));
+    return h("button", { class: "small rules-button", title: label, "aria-label": label, onclick: open }, icon("book"), "Rules");
+}
+
+/**
  * Opens the list of keys.
  * @param {App} app
  * @param {[string[], string][]} [more] keys of this page alone, and what they do

@@ -1,7 +1,7 @@
 import "/client/web/board/board.js";
 import { candidates, clickResult, nextCells, placedPiece } from "/client/web/board/clicks.js";
 import { canFlip, isFlipped, layOut, neighbour, placeAt, starPoints } from "/client/web/board/geometry.js";
-import { assert, assertEqual, test } from "./testing.js";
+import { assert, assertEqual, flushPromises, test } from "./testing.js";
 
 const move = (id, path, more = {}) => ({ id, path: path.split(" "), text: id, ...more });
 const ids = (moves) => moves.map(({ id }) => id);
@@ -265,7 +265,10 @@ test("a pending move is shown, and no other move can be played", () => {
 
 test(
     "a move is animated unless the user prefers reduced motion, and a jump to another ply is not",
-    () => {
+    async () => {
+        showBoard(); // the first drawing loads the animation
+        await import("/client/web/board/animation.js");
+        await flushPromises();
         const { board } = showBoard();
         const { scene } = board;
         const isMotionReduced = matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -9,8 +9,7 @@
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { seatOf } from "../../ui/moves.js";
-import { drawRulesButton } from "../../ui/rules.js";
-import { drawSettingsButton } from "../../ui/sheets.js";
+import { drawRulesButton, drawSettingsButton } from "../../ui/sheets.js";
 import { numberedMove, optionsText, plural, sentenceOf, sideName } from "../../shell/words.js";
 
 /**
@@ -65,7 +64,7 @@ export function drawInfo({ description, presence, match }, share, app, matches) 
             "p",
             { class: "muted facts" },
             `${visibility}${match ? `, match ${match.number}` : ""}`,
-            drawRulesButton(description.game, description.title),
+            drawRulesButton(app, description.game, description.title),
             matches,
         ),
         h("div", { class: "share-and-settings" }, share, drawSettingsButton(app)),
