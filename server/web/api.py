@@ -43,6 +43,7 @@ from server.web.links import Links
 from server.web.match_events import MatchEvents
 from server.web.matches import Matches
 from server.web.my_matches import MyMatches
+from server.web.oembed import Oembed
 from server.web.positions import Positions
 from server.web.senders import credentials_of
 from server.web.studies import StudyAnswers
@@ -117,6 +118,7 @@ def make_app(
             *matches.routes(),
             *MatchEvents(api.ports).routes(),
             *Exports(api.ports).routes(),
+            *Oembed(api.ports).routes(),
             *Variations(api.ports, matches).routes(),
             *Analyses(api.ports, api.feed).routes(),
             *MyMatches(api.ports, matches).routes(),

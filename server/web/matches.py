@@ -32,6 +32,7 @@ from server.web.answers import (
     rules_failed,
     too_many_requests,
 )
+from server.web.games import format_entries
 from server.web.match_list import parse_cursor, parse_filter, read_page
 from server.web.replays import Replays
 from server.web.senders import guest_of
@@ -136,7 +137,8 @@ class Matches:
         return json_answer({"matches": [self.entry(row, row.plies or 0) for row in rows]})
 
     async def match(self, request: web.Request) -> web.Response:
-        """Answers with a match, its moves, the time that each took and the AI's analyses.
+        """Answers with a match, its moves, the time that each took and the AI's analyses. `formats`
+        are those of its exports, the usual one first.
 
         If the sender may not see the analyses while the match is running, `withheld` says why.
         """
@@ -159,6 +161,7 @@ class Matches:
         body = {
             **entry, "start": match.start, "rules": match.rules, "moves": moves, "view": view,
             "spent_ms": record.spent_ms, "thoughts": thoughts,
+            "formats": format_entries(match.game),
             **({} if withheld is None else {"withheld": withheld}),
         }  # fmt: skip
         return json_answer(body)
