@@ -205,6 +205,16 @@ async def test_a_list_is_made_in_study_processes_slice_by_slice(
                 assert body.count(b"[Event ") == 5
 
 
+async def test_matches_that_ended_at_once_come_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No match is left out or comes twice where pages end among matches of the same millisecond."""
+    monkeypatch.setattr("server.exports.MATCH_PAGE", 2)
+    fake = FakeServer()
+    monkeypatch.setattr(fake, "now_ms", lambda: 1_700_000_000_000)
+    async with matches(5, fake=fake) as (node, _, ids):
+        found = [record.match for record in await exported(node)]
+        assert sorted(found) == sorted(ids[:5])
+
+
 async def test_a_client_that_leaves_ends_its_export(monkeypatch: pytest.MonkeyPatch) -> None:
     """When the client of a list is killed in mid-stream, no task of it stays and its place is free;
     meanwhile an address has only so many lists.
