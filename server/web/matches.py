@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import structlog
 from aiohttp import web
+from msgspec.structs import replace
 
 from engine.game import Game, GameError, GameFault
 from engine.rules.numbering import length_text
@@ -34,6 +35,7 @@ from server.web.answers import (
 from server.web.games import format_entries
 from server.web.match_list import parse_cursor, parse_filter, read_page
 from server.web.replays import Replays
+from server.web.senders import guest_of
 from server.web.thoughts import Thoughts
 
 log = structlog.get_logger()
@@ -97,7 +99,8 @@ class Matches:
         ]
 
     async def matches(self, request: web.Request) -> web.Response:
-        """Lists finished public matches with at least one move, newest first.
+        """Lists finished public matches with at least one move, newest first. The list of the
+        sender's own matches has those of unlisted rooms too.
 
         A page has at most `?limit=` matches, and fewer where the server would have to look at too
         many others; then its `next` or `previous` goes on all the same. `?before=` takes the `next`
@@ -108,6 +111,10 @@ class Matches:
         """
         limit = query_number(request, "limit", 30, 1, PAGE)
         wanted = parse_filter(request)
+        if wanted.player is not None:
+            guest = await guest_of(request, self._ports)
+            is_own = guest is not None and guest.id == wanted.player
+            wanted = replace(wanted, with_unlisted=is_own)
         before, after = parse_cursor(request, "before"), parse_cursor(request, "after")
         store = self._ports.store.projections
         rows, cursors = await read_page(store, limit, wanted, before, after)

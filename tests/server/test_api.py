@@ -336,6 +336,36 @@ async def test_your_matches_have_running_finished_and_waiting_ones() -> None:
         assert await refusal(node, "/api/me/matches") == (401, Code.TOKEN_UNKNOWN)
 
 
+async def test_a_player_finds_matches_of_unlisted_rooms_among_their_own() -> None:
+    """The list of a player has them for that player alone: neither for a stranger who knows the
+    identity, nor for the opponent, who has a list of their own, nor without the filter.
+    """
+    async with (
+        serve() as node,
+        node.http() as http,
+        node.guest(name="Ada") as ada,
+        node.guest(name="Ben") as ben,
+        node.guest(name="Eve") as eve,
+    ):
+        room = (await ada.ack("create", game="tic-tac-toe", visibility="unlisted"))["room"]
+        await ada.ack("join", room=room)
+        await ben.ack("sit", room=room, seat=1)
+        await ada.ack("move", room=room, ply=0, move="a1")
+        await ben.ack("resign", room=room)
+
+        async def found(query: str, token: str | None) -> list[str]:
+            headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+            answer = await http.request(f"/api/matches{query}", headers=headers)
+            return [entry["room"] for entry in answer.json["matches"]]
+
+        for player in (ada, ben):
+            assert await found(f"?player={player.identity}", player.token) == [room]
+            assert await found(f"?player={player.identity}&game=chess", player.token) == []
+            assert await found("", player.token) == []
+            for other in (eve.token, None, (ben if player is ada else ada).token):
+                assert await found(f"?player={player.identity}", other) == []
+
+
 async def test_a_room_whose_host_has_left_the_seat_is_not_waiting() -> None:
     """A room is waiting for its host as long as the host holds a seat and the other one is free."""
     async with serve() as node, node.guest(name="Ada") as ada, node.guest(name="Ben") as ben:

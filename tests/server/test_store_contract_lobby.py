@@ -96,6 +96,10 @@ async def test_finished_matches_are_filtered_by_player_and_game(store: Store) ->
     assert await found(game=game) == ["m3", "m2", "m1"]
     assert await found(player="ada", game=game) == ["m2", "m1"]
     assert await found(player="dan") == []
+    assert await found(player="ada", with_unlisted=True) == ["m5", "m4", "m2", "m1"]
+    assert await found(player="ben", with_unlisted=True, game=game) == ["m5", "m3", "m1"]
+    assert await found(player="cyd", with_unlisted=True) == ["m3", "m2"]
+    assert await found(with_unlisted=True) == await found(), "only a player's own"
 
 
 async def test_finished_matches_are_filtered_by_result_length_and_date(store: Store) -> None:
@@ -173,6 +177,7 @@ async def store_rare_matches(store: Store) -> list[tuple[str, MatchFilter]]:
         {}, {"player": "ada"}, {"player": "ai:1"}, {"game": "chess"}, {"min_plies": 99},
         {"player": "ai:1", "game": "chess"}, {"player": "ada", "result": "lost"},
         {"since_ms": NOW_MS + 2, "until_ms": NOW_MS + 6, "player": "ai:1"},
+        {"player": "ada", "with_unlisted": True},
     )  # fmt: skip
     return [(str(each), MatchFilter(**each)) for each in filters]
 

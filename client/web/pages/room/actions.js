@@ -11,7 +11,7 @@ import { askToConfirm } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
-import { claimReason, isBarred, isOneScreen, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
+import { claimReason, isBarred, isInviting, isOneScreen, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
 import { hasAi } from "../../ui/table.js";
 import { frozenText, occupantName, resultForViewer, sideName } from "../../shell/words.js";
 
@@ -139,8 +139,8 @@ export function drawSeatActions(app, room, seat, drawAiForm) {
         const sit = send({ t: "sit", room: room.id, seat });
         return [
             permits(model, "sit") ? h("button", { class: "small main", onclick: sit }, "Sit here") : null,
-            // Before the first match the invitation has these buttons.
-            room.match && permits(model, "add_ai") ? drawAiForm() : null,
+            // Where the room invites, the card has these buttons.
+            !isInviting(room) && permits(model, "add_ai") ? drawAiForm() : null,
         ];
     }
     if (seat === mySeat(model) && permits(model, "stand"))
