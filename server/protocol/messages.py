@@ -115,7 +115,8 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach`
     then. `level_names` are the levels' names, the lowest first. `view` is null when this server
     does not have the game. `start`, `one_screen`, `takeback` and `rated` mean the same as in
-    `created`. `goal` says in a sentence what a player of the game tries to do.
+    `created`. `goal` says in a sentence what a player of the game tries to do,
+    and `options_text` are the options in words.
     """
 
     game: str
@@ -133,6 +134,7 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     level_names: tuple[str, ...] = ()
     rated: bool = False
     goal: str = ""
+    options_text: str = ""
 
 
 class Played(Struct, frozen=True, omit_defaults=True):
@@ -224,6 +226,7 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A public room in the lobby's list.
 
     `length` is the length of its match as text ("12 moves"), counted as the game counts moves.
+    `options_text` are its options in words.
     """
 
     room: str
@@ -236,6 +239,7 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     ply: int = 0
     watching: int = 0
     length: str = ""
+    options_text: str = ""
 
 
 class Outgoing(Struct, frozen=True, tag_field="t", omit_defaults=True):
@@ -411,6 +415,7 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     - `assessment` is the search in words. A server of an earlier version omits it.
     - `withheld` is a sentence that says why this viewer may not see the search; it is empty for all
       others. The message then has the state of the search and not its results.
+    - `played` is the move that the seat plays after this search, when it is done.
     """
 
     room: str
@@ -435,6 +440,7 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     assessment: Assessment | None = None
     withheld: str = ""
     wait: str = ""
+    played: str = ""
 
 
 class Arrow(Struct, frozen=True):

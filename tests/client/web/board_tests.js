@@ -1,6 +1,6 @@
 import "/client/web/board/board.js";
 import { candidates, clickResult, nextCells, placedPiece } from "/client/web/board/clicks.js";
-import { canFlip, isFlipped, layOut, neighbour, placeAt, starPoints } from "/client/web/board/geometry.js";
+import { canFlip, isFlipped, layOut, neighbour, placeAt, starPoints, upright } from "/client/web/board/geometry.js";
 import { assert, assertEqual, test } from "./testing.js";
 
 const move = (id, path, more = {}) => ({ id, path: path.split(" "), text: id, ...more });
@@ -331,7 +331,12 @@ test("a mark is shown on cells, on the cells of labels, and beside the board for
     };
     const marks = { last: ["pass"], win: ["column", "b1"] };
     const element = readOnlyBoard(board, { pieces: {}, turn: 0, text: "", last: ["pass"], marks });
-    assertEqual([...element.querySelectorAll(".beside .marked")].map(({ textContent }) => textContent), ["pass: last move"]);
+    const marked = (/** @type {Element} */ each) => [...each.querySelectorAll(".beside .marked")].map(({ textContent }) => textContent);
+    assertEqual(marked(element), ["pass: last move"]);
+    const seats = [{ name: "Black", colour: "#000" }, { name: "White", colour: "#fff" }];
+    const named = readOnlyBoard({ ...board, seats }, { pieces: {}, turn: 0, text: "", last: ["pass"], marks });
+    assertEqual(marked(named), ["White passed"]);
+    named.remove();
     assertEqual(element.querySelectorAll(".mark.win").length, 3);
     assertEqual(element.querySelectorAll(".mark.last").length, 0);
     assert(element.querySelector('[data-cell="a2"]').ariaLabel?.includes("winning"), "the label of a marked label's cell has the mark");
@@ -589,4 +594,28 @@ test("the pieces beside a winning line step back", () => {
     const { board } = showBoard({ position, moves: [] });
     const beside = [...board.querySelectorAll(".beside-win")].map((piece) => piece.dataset.at);
     assertEqual(beside, ["c3"]);
+});
+
+test("an upright board is the board turned by 90 degrees, and all of it is in the box", () => {
+    const borders = [{ side: 0, sites: ["a1", "b1"] }, { side: 0, sites: ["a2", "b2"] }];
+    const lying = layOut({ kind: "sites", sites: HEX, borders }, false);
+    const standing = upright(lying, 0.34);
+    assertEqual([standing.isUpright, standing.frame.width, standing.frame.height], [true, lying.frame.height, lying.frame.width]);
+    const distances = ({ places }) => places.flatMap((a) => places.map((b) => Math.hypot(a.x - b.x, a.y - b.y).toFixed(3)));
+    assertEqual(distances(standing), distances(lying));
+    for (const { id, x, y } of lying.places) {
+        const place = standing.byId.get(id);
+        assert(Math.abs(place.y - x) < 1e-9, "what was at the left is above");
+        assert(Math.abs(place.x + y - lying.frame.height - 2 * lying.frame.y) < 1e-9, "what was above is at the right");
+    }
+    const { x, y, width, height } = standing.box;
+    const points = [...standing.places, ...standing.labels, ...standing.edges.flatMap(({ strokes }) => strokes.flat())];
+    assert(points.every((point) => point.x > x && point.x < x + width && point.y > y && point.y < y + height), "all is in the box");
+    assert(standing.edges[0].strokes.flat().every((point) => point.x > width / 2 + x), "the upper border is at the right");
+});
+
+test("a board of sites that flips is turned for the second seat", () => {
+    const sites = { kind: "sites", sites: HEX };
+    assertEqual([0, 1, null].map((seat) => isFlipped({ ...sites, flips: true }, seat, false)), [false, true, false]);
+    assertEqual([0, 1, null].map((seat) => isFlipped(sites, seat, false)), [false, false, false]);
 });

@@ -6,7 +6,7 @@
  * @import {Create} from "../../shell/protocol.js"
  */
 
-import { PERSONAS, STRATEGIES, aiFields, optionsText, parseStrategy, sideName, strategyChoice } from "../../shell/words.js";
+import { PERSONAS, STRATEGIES, aiFields, parseStrategy, sideName, strategyChoice } from "../../shell/words.js";
 
 /**
  * @typedef {object} Choices
@@ -128,12 +128,21 @@ export function describeChoices(game, { options, opponent, level, secondLevel, s
     const sideText = side === "random" ? "either side" : sideName(game.view, Number(side));
     const parts = [
         opponent === "friend" || opponent === "screen" ? titles[opponent] : game.title,
-        optionsText(Object.fromEntries(changed)),
+        changed.map(([name, value]) => phraseOf(game.options[name], value)).join(", "),
         opponentText[opponent],
         hasSide ? sideText : "",
         opponent === "friend" && help ? "with the bot's help" : "",
     ];
     return parts.filter(Boolean).join(", ");
+}
+
+/**
+ * A value of an option in words.
+ * @param {GameDescription["options"][string] | undefined} option
+ * @param {string} value
+ */
+export function phraseOf(option, value) {
+    return option?.phrases?.[value] ?? (option ? `${option.title}: ${value}` : value);
 }
 
 /** @param {string} level */

@@ -200,7 +200,7 @@ function drawTitle(title, facts) {
  */
 function drawRoom(room, game, join) {
     const watching = room.watching ?? 0;
-    const facts = [optionsText(room.options), room.length ?? ""].filter(Boolean).join(" · ");
+    const facts = [optionsText(room), room.length ?? ""].filter(Boolean).join(" · ");
     const isJoinable = room.state === "open" && room.seats.some((occupant) => occupant === null);
     return h(
         "li",

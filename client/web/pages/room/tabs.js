@@ -5,6 +5,7 @@
  * @import {Tab} from "../../ui/tabs.js"
  */
 
+import { onUprightChange } from "../../board/geometry.js";
 import { drawTabs, hasTabs, onTabsChange } from "../../ui/tabs.js";
 
 export class RoomTabs {
@@ -12,12 +13,13 @@ export class RoomTabs {
     #selected = "moves";
     /** The mark of the chat when it was last in view; null until the room has arrived. @type {number | null} */
     #seenMark = null;
-    #stopListening;
+    #stopListening = () => {};
 
     /** @param {App} app */
     constructor(app) {
         this.#app = app;
-        this.#stopListening = onTabsChange(() => app.update());
+        const stops = [onTabsChange(() => app.update()), onUprightChange(() => app.update())];
+        this.#stopListening = () => stops.forEach((stop) => stop());
     }
 
     stop() {
