@@ -52,6 +52,8 @@ const PAST = { pass: "passed", swap: "swapped" };
 const SMALL_CELL_PX = 30;
 /** The smallest height of a label on the screen, in pixels. */
 const LEAST_LABEL_PX = 12;
+/** The greatest height of a label on a board with large cells, in pixels. */
+const MOST_LABEL_PX = 18;
 
 export class PlyBoard extends HTMLElement {
     /** @type {Scene | null} */
@@ -98,11 +100,13 @@ export class PlyBoard extends HTMLElement {
         this.#stopListening();
     }
 
-    /** Makes the labels at least LEAST_LABEL_PX high, in the units of the drawing. */
+    /** Keeps the labels between LEAST_LABEL_PX and MOST_LABEL_PX, in the units of the drawing. */
     #limitLabels() {
         const drawing = this.querySelector("svg");
         const scale = drawing instanceof SVGSVGElement && drawing.getScreenCTM()?.a;
-        if (scale) this.style.setProperty("--least-size", `${LEAST_LABEL_PX / scale}px`);
+        if (!scale) return;
+        this.style.setProperty("--least-size", `${LEAST_LABEL_PX / scale}px`);
+        this.style.setProperty("--most-size", `${MOST_LABEL_PX / scale}px`);
     }
 
     /** Draws the board anew, lying or standing. */

@@ -83,7 +83,7 @@ export function layOut(board, flip) {
 }
 
 /** On a narrow upright window, such as a phone's, a wide board of hexagons stands upright. */
-const uprightWindow = matchMedia("(max-width: 700px) and (orientation: portrait)");
+const uprightWindow = matchMedia("(max-width: 700px) and (max-aspect-ratio: 4/5)");
 
 /**
  * Whether the board is turned by 90 degrees, so that its cells are larger.

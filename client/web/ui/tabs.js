@@ -34,6 +34,11 @@ export function hasTabs() {
     return narrowWindow.matches || (hasWideBoard && narrowForWideBoard.matches);
 }
 
+/** Whether the tabs are those beside a wide board on a middling window, whose panels are high. */
+export function isBesideWideBoard() {
+    return hasWideBoard && !narrowWindow.matches && narrowForWideBoard.matches;
+}
+
 /**
  * Calls a function whenever the window becomes narrow or wide; returns a function that ends this.
  * @param {() => void} listener
