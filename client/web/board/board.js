@@ -10,10 +10,8 @@
  * @import {Layout, Place} from "./geometry.js"
  */
 
-import { animate } from "./animation.js";
 import { candidates, clickResult, continuations, nextCells, placedPiece } from "./clicks.js";
 import { drawBoard, markText } from "./drawing.js";
-import { drawChoices } from "./choices.js";
 import { layOut, neighbour, onUprightChange, placeAt } from "./geometry.js";
 import { h, render } from "../shell/elements.js";
 import { setting } from "../shell/settings.js";
@@ -54,6 +52,20 @@ const SMALL_CELL_PX = 30;
 const LEAST_LABEL_PX = 12;
 /** The greatest height of a label on a board with large cells, in pixels. */
 const MOST_LABEL_PX = 18;
+
+/**
+ * Draws a scene and animates its differences from a position. The module that animates is loaded with
+ * the first board; until it has arrived, changes are only drawn.
+ * @type {typeof import("./animation.js").animate}
+ */
+let animate = (_host, _layout, _scene, _before, draw) => draw();
+let isAnimationRequested = false;
+
+function loadAnimation() {
+    if (isAnimationRequested) return;
+    isAnimationRequested = true;
+    void import("./animation.js").then((module) => (animate = module.animate), () => (isAnimationRequested = false));
+}
 
 export class PlyBoard extends HTMLElement {
     /** @type {Scene | null} */
@@ -150,6 +162,7 @@ export class PlyBoard extends HTMLElement {
         if (this.#current === null || !byId.has(this.#current)) this.#current = places[0]?.id ?? null;
         const position = before?.board === scene.board && before.flip === scene.flip ? before.position : null;
         animate(this, this.#layout, scene, position, () => this.#draw());
+        loadAnimation();
     }
 
     /**
@@ -318,9 +331,11 @@ export class PlyBoard extends HTMLElement {
             const chosen = moves.find((move) => move.id === dialog.returnValue);
             if (chosen) this.#play(chosen);
         });
-        render(dialog, drawChoices(board, moves));
-        document.body.append(dialog);
-        dialog.showModal();
+        void import("./choices.js").then(({ drawChoices }) => {
+            render(dialog, drawChoices(board, moves));
+            document.body.append(dialog);
+            dialog.showModal();
+        }, () => this.#announce("The server did not answer; try again when it is connected"));
     }
 
     /** @param {KeyboardEvent} event */

@@ -197,12 +197,19 @@ test("arrow keys move the focus, Enter plays, Escape clears the selection, and o
     assertEqual([played, stops()], [["far"], ["a3"]]);
 });
 
+/** The dialog that a click has opened: what draws it is loaded then. */
+async function openDialog() {
+    await import("/client/web/board/choices.js");
+    await new Promise((resolve) => setTimeout(resolve));
+    return document.querySelector("dialog");
+}
+
 test("a dialog asks for the choice between moves, and can be cancelled", async () => {
     const { played, tap } = showBoard();
     const choose = async (name) => {
         tap("a1");
         tap("a4");
-        const dialog = document.querySelector("dialog");
+        const dialog = await openDialog();
         const closed = new Promise((resolve) => dialog.addEventListener("close", resolve));
         [...dialog.querySelectorAll("button")].find((button) => button.textContent === name).click();
         await closed;
@@ -265,8 +272,10 @@ test("a pending move is shown, and no other move can be played", () => {
 
 test(
     "a move is animated unless the user prefers reduced motion, and a jump to another ply is not",
-    () => {
+    async () => {
         const { board } = showBoard();
+        await import("/client/web/board/animation.js");
+        await new Promise((resolve) => setTimeout(resolve)); // the board has the module too
         const { scene } = board;
         const isMotionReduced = matchMedia("(prefers-reduced-motion: reduce)").matches;
         const position = { pieces: { a3: "m" }, turn: 1, text: "", last: ["a1", "a3"] };
@@ -500,7 +509,7 @@ test("the dialog for a promotion shows the pieces and focuses the first", async 
     const { tap, played } = showBoard({ board: { ...BOARD, kinds: { ...BOARD.kinds, ...kinds } }, moves });
     tap("a1");
     tap("a4");
-    const dialog = document.querySelector("dialog");
+    const dialog = await openDialog();
     assertEqual(
         [...dialog.querySelectorAll("button")].map((button) => [button.textContent, button.querySelectorAll(".sprite").length]),
         [
