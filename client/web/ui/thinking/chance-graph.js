@@ -67,6 +67,7 @@ export class ChanceGraph {
             "div",
             { class: "chance-graph", key: "chance-graph" },
             drawGraph(content, hasTimes),
+            h("p", { class: "axes" }, `Above the dashed line ${content.side} is better.${hasTimes ? " Bars: the time for each move." : ""}`),
             h("p", { class: "caption" }, captionOf(content)),
             h(
                 "details",
@@ -126,8 +127,6 @@ function drawGraph(content, hasTimes) {
         h("path", { class: "area", d: areaOf(chances, x) }),
         h("line", { class: "even", x1: 0, x2: WIDTH, y1: yOf(50), y2: yOf(50) }),
         h("path", { class: "curve", d: curveOf(chances, x) }),
-        [100, 50, 0].map((chance) => h("text", { class: "axis", x: 1, y: yOf(chance) + (chance === 100 ? 7 : -2) }, `${chance === 100 ? `${content.side} ` : ""}${chance} %`)),
-        hasTimes ? h("text", { class: "axis", x: 1, y: HEIGHT + 7 }, "time for each move") : null,
         h("line", { class: "shown", x1: x(shown).toFixed(1), x2: x(shown).toFixed(1), y1: 0, y2: height }),
         Object.entries(marks).map(([ply, mark]) => drawMark(x(Number(ply)), chances[Number(ply)] ?? null, mark)),
         hasTimes ? drawTimes(spent_ms, x, seatOf) : null,
