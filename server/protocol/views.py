@@ -28,7 +28,7 @@ _NAMES: dict[Permission, str] = {
 
 
 def description(room: Room) -> wire.RoomDescription:
-    """The room's description, which never changes."""
+    """The room's description, which a next match of another game changes."""
     board: BoardView | None = None
     if room.game is not None:
         try:
@@ -81,14 +81,24 @@ def snapshot(room: Room, player: bool, identity: str = "") -> wire.Snapshot:
         room=room.id, v=room.v, seats=format_seats(room.seats), match=match,
         offers=room.offers, chat=chat, proposals=format_proposals(room), thinking=room.thinking,
         help=room.help, muted=tuple([Player(*structs.astuple(each)) for each in room.muted]),
+        barred=tuple([Player(*structs.astuple(each)) for each in room.barred]),
+        series=room.series,
     )  # fmt: skip
 
 
 def format_proposals(room: Room) -> tuple[wire.Proposal, ...]:
-    """The open requests for a takeback for clients."""
-    return tuple(
-        [wire.Proposal(offer.seat, "takeback", offer.to_ply) for offer in room.takeback_offers]
-    )
+    """The open requests for a takeback, and the proposal of the next game, for clients."""
+    proposals = [
+        wire.Proposal(offer.seat, "takeback", offer.to_ply) for offer in room.takeback_offers
+    ]
+    if (offer := room.next_offer) is not None:
+        proposals.append(
+            wire.Proposal(
+                offer.seat, "next", v=offer.v, game=offer.game, options=dict(offer.options),
+                seats=offer.seats, level=offer.level, title=offer.title,
+            )
+        )  # fmt: skip
+    return tuple(proposals)
 
 
 def match_state(match: Match) -> wire.MatchState:
@@ -111,7 +121,7 @@ def format_occupant(occupant: Occupant) -> Occupant:
     return Occupant(
         occupant.identity, occupant.name, occupant.kind, occupant.level, occupant.persona,
         occupant.strategy, occupant.depth, occupant.evaluator,
-        Player(player.identity, player.name) if player is not None else None,
+        Player(player.identity, player.name) if player is not None else None, occupant.own_name,
     )  # fmt: skip
 
 

@@ -392,6 +392,9 @@ class ProjectionStore(Protocol):
         server/store/players.py.
         """
 
+    async def room_matches(self, room: str, limit: int) -> list[StoredMatch]:
+        """The last `limit` matches of a room, latest first, running or finished."""
+
     async def fill_players(self, limit: int) -> int:
         """Fills in the players of at most `limit` matches that an older program started.
 
@@ -400,9 +403,6 @@ class ProjectionStore(Protocol):
 
     async def fill_winners(self, limit: int) -> int:
         """Does the same for the winners; `matches` filters by the winner before and after."""
-
-    async def game_counts(self, limit: int) -> dict[str, int]:
-        """How many of the latest `limit` finished public matches were of each game."""
 
     async def matches(
         self,

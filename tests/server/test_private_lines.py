@@ -143,8 +143,9 @@ def ask_at(played: LoggedRoom, actor: Actor, text: str, after_ms: int) -> bool:
     """Whether the room accepts a line at a time; it then is in the log."""
     at_ms = 1_000_000 + after_ms
     moment = Moment(
-        actor, at_ms, at_ms, played.new_id, Settings(), kind_of_question=kind_of_question
-    )
+        actor, at_ms, at_ms, played.new_id, Settings(), load_game,
+        kind_of_question=kind_of_question,
+    )  # fmt: skip
     try:
         events = rules.decide(played.room, line(text), moment)
     except CommandRejected as rejected:

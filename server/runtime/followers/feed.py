@@ -19,7 +19,7 @@ from server.rooms.permissions import leaves_permissions_unchanged
 from server.runtime.followers.permission_feed import PermissionFeed
 from server.runtime.followers.presence import Presence
 from server.runtime.followers.thinking_feed import ThinkingFeed
-from server.runtime.observers import RoomCommit, changes_board, changes_seats
+from server.runtime.observers import RoomCommit, changes_board, changes_game, changes_seats
 from server.store.base import AUTHOR, EVERYONE, SPECTATORS, StoredEvent
 
 log = structlog.get_logger()
@@ -59,7 +59,8 @@ class Feed:
         """Sends committed events to every follower, and the ack to the sender of the command.
 
         If the board has changed, every follower also receives the board, and the player to move the
-        legal moves. Followers whose permissions have changed receive the new list.
+        legal moves. Followers whose permissions have changed receive the new list. After the start
+        of a match of another game, everyone receives `joined` again, before the board.
         """
         room, events = committed.after, committed.events
         has_board_change = changes_board(events)
@@ -85,10 +86,15 @@ class Feed:
                 is_full and before.read_only is not room.read_only
             )
         permitted: Mapping[Follower, Outbound] = {}
-        is_unchanged = is_as_full and leaves_permissions_unchanged(
-            events, room, bool(self._presence.absences)
-        )
-        if not (is_unchanged or has_frozen_changed):
+        if changes_game(events):
+            self._permissions.collect_changes(room)
+            permitted = {
+                follower: Outbound(self._joined(room, follower)) for follower, _ in self._followers
+            }
+            has_frozen_changed = False
+        elif not has_frozen_changed and not (
+            is_as_full and leaves_permissions_unchanged(events, room, bool(self._presence.absences))
+        ):
             permitted = self._permissions.collect_changes(room)
         to_sender = [Outbound(wire.Ack(command_id, room.v))]
         to_spectators = Batch(tuple(messages.get(False, ())))

@@ -24,6 +24,7 @@ import { ChanceView } from "./chances.js";
 import { LoadedMatch } from "./loaded-match.js";
 import { Navigation } from "./navigation.js";
 import { drawFailure, drawInfo, drawMoveCard, drawPlayback, drawPrintHead, drawSlider } from "./parts.js";
+import { openDownload, openEmbed } from "./files.js";
 import { drawReport } from "./report.js";
 import { Searches } from "./searches.js";
 import { drawLine, drawVerdict } from "./verdict.js";
@@ -188,12 +189,12 @@ export class ReplayPage {
                 this.#drawState(match, shown),
                 this.#drawTabs(selected, thinking !== null),
                 drawPanel("thinking", selected, thinking),
-                drawPanel("moves", selected, drawMoveCard(match, { shown, go, analysis: this.#analysis, playOn, isOpening: this.#isOpening })),
+                drawPanel("moves", selected, drawMoveCard(match, { shown, go, analysis: this.#analysis, playOn, isOpening: this.#isOpening, download: () => openDownload(this.#app, match) })),
             ),
             h(
                 "div",
                 { class: "left" },
-                drawPanel("room", selected, drawInfo(this.#app, match, { share: this.#share, shown, flip: () => this.#turnBoard() })),
+                drawPanel("room", selected, drawInfo(this.#app, match, { share: this.#share, shown, flip: () => this.#turnBoard(), embed: () => this.#embed(match, shown) })),
                 drawPanel("analysis", selected, this.#drawAnalysis(match, shown)),
             ),
         );
@@ -206,13 +207,14 @@ export class ReplayPage {
     #drawTable(match, shown) {
         this.#drawnPosition = this.#navigation.line.view ?? this.#loaded.view(shown) ?? this.#drawnPosition;
         const position = this.#drawnPosition;
-        const bottom = this.#isTurned ? 1 : 0;
+        const side = sideOf(match, this.#app.model.you?.identity);
+        const bottom = this.#isTurned ? 1 - side : side;
         const scene = match.view && {
             board: match.view,
             position,
             moves: NO_MOVES,
             pending: null,
-            flip: isFlipped(match.view.board, null, this.#isTurned),
+            flip: isFlipped(match.view.board, side, this.#isTurned),
             label: `${match.title} board`,
             arrows: this.#searches.arrows,
         };
@@ -322,8 +324,27 @@ export class ReplayPage {
         this.#app.update();
     }
 
+    /**
+     * @param {StoredMatch} match
+     * @param {number} shown
+     */
+    #embed(match, shown) {
+        openEmbed(this.#app, match, { origin: this.#share.origin, ply: shown, flip: this.#isTurned });
+    }
+
     #turnBoard() {
         this.#isTurned = !this.#isTurned;
         this.#app.update();
     }
+}
+
+/**
+ * The seat from whose side a match is shown: the viewer's own; the first one for all others, and for a
+ * player of both sides.
+ * @param {StoredMatch} match
+ * @param {string | undefined} you
+ */
+function sideOf({ seats }, you) {
+    const own = seats.flatMap(({ identity, kind }, seat) => (identity === you && kind !== "ai" ? [seat] : []));
+    return own.length === 1 ? (own[0] ?? 0) : 0;
 }

@@ -43,9 +43,10 @@ export function drawStatus(text, result) {
  * @param {Room} room
  * @param {VNode} share
  * @param {App} app
+ * @param {Content} matches the button that opens the list of the room's matches
  * @returns {Content}
  */
-export function drawInfo({ description, presence, match }, share, app) {
+export function drawInfo({ description, presence, match }, share, app, matches) {
     if (!description) return null;
     const options = optionsText(description);
     const watching = presence?.watching ?? 0;
@@ -66,6 +67,7 @@ export function drawInfo({ description, presence, match }, share, app) {
             { class: "muted facts" },
             `${visibility}${match ? `, match ${match.number}` : ""}`,
             drawRulesButton(description.game, description.title),
+            matches,
         ),
         h("div", { class: "share-and-settings" }, share, drawSettingsButton(app)),
     );
