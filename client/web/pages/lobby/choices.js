@@ -152,7 +152,7 @@ export function describeChoices(game, { options, opponent, level, secondLevel, s
     const sideText = side === "random" ? "either side" : sideName(game.view, Number(side));
     const parts = [
         opponent === "friend" || opponent === "screen" ? titles[opponent] : game.title,
-        changed.map(([name, value]) => phraseOf(game.options[name], value)).join(", "),
+        changed.map(([name, value]) => inSentence(phraseOf(game.options[name], value))).join(", "),
         opponentText[opponent],
         hasSide ? sideText : "",
         opponent === "friend" && help ? "with the bot's help" : "",
@@ -168,6 +168,14 @@ export function describeChoices(game, { options, opponent, level, secondLevel, s
  */
 export function phraseOf(option, value) {
     return option?.phrases?.[value] ?? (option ? `${option.title}: ${value}` : value);
+}
+
+/**
+ * A phrase inside a line: its first letter in lower case.
+ * @param {string} phrase
+ */
+function inSentence(phrase) {
+    return phrase.charAt(0).toLowerCase() + phrase.slice(1);
 }
 
 /** @param {string} level */
