@@ -7,6 +7,7 @@
 
 import { h } from "../shell/elements.js";
 import { icon } from "../shell/icons.js";
+import { loadStyleSheet } from "../shell/style-sheets.js";
 
 /**
  * The button that opens the settings for boards.
@@ -50,5 +51,6 @@ export function openKeysHelp(app, more) {
  * @param {(module: Module) => void} open
  */
 function load(app, module, open) {
-    module.then(open, () => app.toast("The server did not answer; try again when it is connected"));
+    const styled = Promise.all([module, loadStyleSheet("ui/sheets.css")]);
+    styled.then(([loaded]) => open(loaded), () => app.toast("The server did not answer; try again when it is connected"));
 }

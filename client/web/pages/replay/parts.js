@@ -134,7 +134,7 @@ export function markOf(entry) {
  * @param {{share: Share, shown: number, flip: () => void, embed: () => void}} state
  */
 export function drawInfo(app, match, { share, shown, flip, embed }) {
-    const options = optionsText(match.options);
+    const options = optionsText(match);
     const when = match.finished_ms ?? match.started_ms;
     return h(
         "section",

@@ -47,7 +47,7 @@ export function drawStatus(text, result) {
  */
 export function drawInfo({ description, presence, match }, share, app, matches) {
     if (!description) return null;
-    const options = optionsText(description.options);
+    const options = optionsText(description);
     const watching = presence?.watching ?? 0;
     const visibility = description.visibility === "public" ? "Public room" : "Unlisted room";
     return h(
@@ -60,6 +60,7 @@ export function drawInfo({ description, presence, match }, share, app, matches) 
             options ? h("span", { class: "muted" }, options) : null,
             drawWatching(watching),
         ),
+        description.goal ? h("p", { class: "goal" }, description.goal) : null,
         h(
             "p",
             { class: "muted facts" },
