@@ -7,6 +7,7 @@ rules uncompiled, so that a server loads neither native code nor a compiler.
 """
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -106,6 +107,31 @@ class Game:
     @property
     def options(self) -> Mapping[str, Option]:
         return self.rules.OPTIONS
+
+    @property
+    def goal(self) -> str:
+        """What a player tries to do, in one sentence; the first sentence of the rules where the
+        rules file does not say.
+        """
+        if self.rules.GOAL:
+            return self.rules.GOAL
+        text = " ".join(self.rules.RULES.split())
+        return re.split(r"(?<=[.!?]) ", text, maxsplit=1)[0]
+
+    def options_text(self, options: Mapping[str, str]) -> str:
+        """The options of a match in words, without those that the game does not have."""
+        known = self.options
+        return ", ".join(
+            known[name].phrase(value) for name, value in options.items() if name in known
+        )
+
+    def can_be_drawn(self, options: Mapping[str, str]) -> bool:
+        """Whether a match with these options can end in a draw."""
+        hook = self.rules.can_be_drawn
+        if not self.rules.CAN_BE_DRAWN or hook is None:
+            return self.rules.CAN_BE_DRAWN
+        with RulesCall(self.id, "can_be_drawn"):
+            return bool(hook(options))
 
     def check_options(self, options: Mapping[str, str]) -> dict[str, str]:
         """All options with their values, defaults filled in; OptionError names the valid ones."""

@@ -74,6 +74,11 @@ MAX_STRATEGY_DEPTH = 30
 )
 @click.option("--one-screen", is_flag=True, help="Play both sides on this terminal.")
 @click.option(
+    "--names",
+    metavar="FIRST,SECOND",
+    help="With --one-screen: the names of the two people, which the results show.",
+)
+@click.option(
     "--classic",
     is_flag=True,
     help="Play as in the first program, without a server: with its prompts and its log.",
@@ -101,6 +106,11 @@ MAX_STRATEGY_DEPTH = 30
 @click.option(
     "--allow-help", is_flag=True, help="With --friend: the bot may help both of you with positions."
 )
+@click.option(
+    "--anyone",
+    is_flag=True,
+    help="With --friend: anyone may take the seat from the server's list, not only by the link.",
+)
 @click.option("--unlisted", is_flag=True, help="Keep the room out of the server's list.")
 @click.option(
     "--thinking",
@@ -123,6 +133,7 @@ def play(
     evaluator: str | None,
     friend: bool,
     one_screen: bool,
+    names: str | None,
     classic: bool,
     start: str | None,
     match: str | None,
@@ -130,6 +141,7 @@ def play(
     side: str | None,
     options: tuple[str, ...],
     allow_help: bool,
+    anyone: bool,
     unlisted: bool,
     thinking: "Literal['all', 'spectators', 'after']",
     url: Address | None,
@@ -141,8 +153,8 @@ def play(
     """Play GAME against the AI, or with --friend against a person.
 
     Without --url a server runs on this machine for as long as you play. Type moves in the game's
-    notation, or commands (help lists them). In a pipe each line is read when it is your turn, and
-    the command ends with the match.
+    notation, or commands (help lists them). In a pipe each line is executed when it is your turn,
+    and the command ends with the match.
     """
     import asyncio
 
@@ -158,8 +170,12 @@ def play(
         )
     if strategy is None and (depth is not None or evaluator is not None):
         raise click.UsageError("--depth and --evaluator go with --strategy")
+    if names is not None and not one_screen:
+        raise click.UsageError("--names goes with --one-screen")
     if allow_help and not friend:
         raise click.UsageError("--allow-help goes with --friend: against the AI the bot may help")
+    if anyone and not friend:
+        raise click.UsageError("--anyone goes with --friend")
     _check_from(match, ply, start, options)
     if match is not None and (data is None or "/" in match):
         url, _ = locate(match, url)
@@ -190,12 +206,16 @@ def play(
             place = Place(chosen_options, start)
             if match is not None:
                 place = await asyncio.to_thread(_find_place, address, info, match, ply)
-            visibility: Visibility = "unlisted" if unlisted or is_own_server else "public"
+            # A friend's seat is for whom the link is sent to.
+            is_unlisted = unlisted or is_own_server or (friend and not anyone)
+            visibility: Visibility = "unlisted" if is_unlisted else "public"
             create = Create(
                 id=connection.new_id(),
                 game=info.id,
                 options=place.options,
-                seats=_seats(side or ("first", "second")[place.turn], opponent),
+                seats=_named_seats(names)
+                if names is not None
+                else _seats(side or ("first", "second")[place.turn], opponent),
                 visibility=visibility,
                 thinking=thinking,
                 start=place.start,
@@ -318,6 +338,16 @@ def _parse_options(game: "GameInfo", arguments: tuple[str, ...]) -> dict[str, st
             )
         chosen[name] = value
     return chosen
+
+
+def _named_seats(names: str) -> "tuple[MySeat, MySeat]":
+    """The seats of two people on one screen, from their names; raises BadParameter."""
+    from server.commands import MySeat
+
+    first, comma, second = (part.strip() for part in names.partition(","))
+    if not (first and comma and second) or "," in second:
+        raise click.BadParameter("two names with a comma: Mia,Tom", param_hint="--names")
+    return MySeat(first), MySeat(second)
 
 
 def _seats(side: str, ai: "AiSeat | None") -> "tuple[MySeat | OpenSeat | AiSeat, ...]":

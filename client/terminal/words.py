@@ -12,7 +12,7 @@ from engine.view import BoardView, PositionView
 from server.bidi import isolated
 from server.events import Occupant
 from server.protocol.assessments import Assessment
-from server.protocol.messages import MatchResult, Played, Thinking
+from server.protocol.messages import MatchResult, Played, Proposal, Thinking
 
 #: The beginning of the path of a page in a text of the room's bot.
 PAGE_PATH = re.compile(r"(?<!\S)/(match|glass|learn)(?=[/?])")
@@ -173,6 +173,8 @@ def thinking_text(name: str, thinking: Thinking) -> str:
             return f"{name} is {GETTING_READY}: {bar_text(thinking.ready or 0)}"
         case "absent":
             return f"{name} waits for an engine: none is connected."
+        case "queued" if thinking.ready is not None:
+            return f"{name} is {GETTING_READY}: {bar_text(thinking.ready)}"
         case "queued":
             return f"{name} {thinking.wait or 'waits for its turn to think'}."
         case _ if thinking.withheld:
@@ -224,11 +226,13 @@ def scores_text(thinking: Thinking) -> str:
     )
 
 
-def options_text(options: dict[str, str]) -> str:
-    """The options of a match in brackets, or an empty string."""
-    return (
-        f" ({', '.join(f'{name} {value}' for name, value in options.items())})" if options else ""
-    )
+def options_text(options: dict[str, str], text: str = "") -> str:
+    """The options of a match in brackets, or an empty string; `text` is what the server says.
+
+    A server of an earlier version says nothing.
+    """
+    text = text or ", ".join(f"{name} {value}" for name, value in options.items())
+    return f" ({text})" if text else ""
 
 
 def waiting_text(model: Model) -> str:
@@ -242,10 +246,63 @@ def waiting_text(model: Model) -> str:
 
 
 def room_title(model: Model) -> str:
-    """The game and its options: "Sticks (rows 1-3-5-7)"."""
+    """The game and its options: "Sticks (Rows of 1, 3, 5 and 7 sticks)"."""
     if model.description is None:
         return "Plyroom"
-    return model.description.title + options_text(model.description.options)
+    described = model.description
+    return described.title + options_text(described.options, described.options_text)
+
+
+def series_text(model: Model) -> str:
+    """The score over the matches of the room: "Score: Ada 2, Bob 1"; "" before the second one."""
+    score = model.score
+    if score is None or sum(score) <= 2:  # a match has two half points
+        return ""
+    points = [
+        f"{series_name(occupant)} {points_of(halves)}"
+        for occupant, halves in zip(model.seats, score, strict=True)
+        if occupant is not None
+    ]
+    return f"Score: {', '.join(points)}."
+
+
+def series_name(occupant: Occupant) -> str:
+    """The player of a seat in the score, in which all AIs are one."""
+    if occupant.kept_for is not None:
+        return quoted(occupant.kept_for.name)
+    return "the computer" if occupant.kind == "ai" else quoted(occupant.name)
+
+
+def points_of(halves: int) -> str:
+    """Half points as points: "2", "\u00bd", "2\u00bd"."""
+    return str(halves // 2) if halves % 2 == 0 else f"{halves // 2 or ''}\u00bd"
+
+
+def proposal_text(offer: Proposal) -> str:
+    """A proposal of the next game: "Sticks (rows 1-3-5-7), with the sides swapped"."""
+    sides = "on the same sides" if offer.seats == (0, 1) else "with the sides swapped"
+    level = "" if offer.level is None else f", level {offer.level}"
+    title = quoted(offer.title or offer.game or "")
+    return f"{title}{options_text(offer.options or {})}, {sides}{level}"
+
+
+def next_match_text(model: Model) -> str:
+    """The prompt after a match: what the viewer can do next."""
+    if not model.permits("rematch"):
+        return "quit, or wait for another match"
+    if model.may is None or "next_game" not in model.may:
+        return "rematch or quit"
+    others = "easier, harder, next GAME" if _has_lost_to_level(model) else "next GAME"
+    return f"{others}, rematch or quit"
+
+
+def _has_lost_to_level(model: Model) -> bool:
+    """Whether the viewer has lost the match to an AI at a level."""
+    over, seat = model.match.over if model.match else None, model.my_seat
+    if over is None or seat is None or model.is_one_screen or over.winner != 1 - seat:
+        return False
+    opponent = model.seats[1 - seat]
+    return opponent is not None and opponent.level is not None
 
 
 def seat_of(played: Played, ply: int) -> int:

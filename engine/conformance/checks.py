@@ -51,6 +51,8 @@ __all__ = [
     "positions",
 ]
 
+#: The results that end the moves of a game in PGN.
+RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
 #: Positions in which every token is read back.
 TOKEN_POSITIONS = 300
 #: Positions in which the notation of every move is read back.
@@ -61,6 +63,8 @@ TURN_POSITIONS = 12
 MAX_POINTS = 1_000_000_000
 #: Allowed lengths of RULES, in characters.
 RULES_LENGTH = range(100, 8001)
+#: The maximum length of GOAL, in characters.
+GOAL_LENGTH = 80
 
 
 def check_style(game: Game) -> None:
@@ -84,6 +88,11 @@ def check_declarations(game: Game) -> None:
         0 < len(rules.TITLE) <= 60 and rules.TITLE.isprintable(),
         "TITLE is one short line",
         rules.TITLE,
+    )
+    expect(
+        len(rules.GOAL) <= GOAL_LENGTH and rules.GOAL.isprintable(),
+        f"GOAL is one sentence of at most {GOAL_LENGTH} characters",
+        rules.GOAL,
     )
     length = len(rules.RULES.strip())
     is_page = all(line.isprintable() for line in rules.RULES.splitlines())
@@ -216,8 +225,9 @@ def check_moves(game: Game) -> None:
         expect(len(set(tokens)) == len(tokens), "no two moves share a token", where, tokens)
         for move, token in zip(position.moves(), tokens, strict=True):
             expect(
-                re.fullmatch(r"[!-~]{1,64}", token),
-                "a token is 1 to 64 visible ASCII characters",
+                re.fullmatch(r"[A-Za-z0-9@=+*x:.-]{1,64}", token) and token not in RESULTS,
+                "a token is 1 to 64 letters, digits and signs of @=+*:.- (files of games have"
+                " others between moves) and no result of a game, as 1-0",
                 token,
             )
             expect(

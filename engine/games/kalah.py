@@ -28,14 +28,15 @@ NUMBERING = "ply"
 EXTRA_TURNS = True
 OPTIONS: Mapping[str, Option] = {}
 DATA = ()
+GOAL = "Gather more seeds in your store than the other side."
 RULES = """Each side has six houses on its side of the board and a store to its right. A match
 begins with four seeds in each house; South moves first.
 A move takes all seeds of one of your houses and sows them one by one into the next pits,
 counterclockwise: your further houses, your store, the houses of your opponent, and again your own.
 The opponent's store is left out.
 If the last seed falls into your store, you move again.
-If it falls into an empty house of yours, this seed and all seeds of the opposite house go into your
-store, also when the opposite house is empty.
+If it falls into an empty house of yours, you capture: this seed and all seeds of the opposite house
+go into your store, also when the opposite house is empty.
 As soon as all houses of one side are empty, the match is over, and the seeds that are left in the
 houses of the other side go into its store. The side with more seeds in its store wins."""
 
@@ -276,14 +277,16 @@ def points(s: State) -> tuple[int, int]:
 
 
 def board(options: Mapping[str, str]) -> BoardView:
+    # The stores lie between the houses, each at the right hand of its side: a board of three rows
+    # has larger cells than one of eight columns.
     houses = [
-        Site(cell, "abcdef".index(cell[0]) + 1, 1 - side, "round")
+        Site(cell, "abcdef".index(cell[0]), 2 - 2 * side, "round", side)
         for side in (0, 1)
         for cell in CELLS[side][:HOUSES]
     ]
     stores = [
-        Site(CELLS[0][HOUSES], HOUSES + 1, 0.5, "round"),
-        Site(CELLS[1][HOUSES], 0, 0.5, "round"),
+        Site(CELLS[0][HOUSES], HOUSES - 1, 1, "round", 0),
+        Site(CELLS[1][HOUSES], 0, 1, "round", 1),
     ]
     kinds = {
         str(count): Kind(
@@ -295,9 +298,11 @@ def board(options: Mapping[str, str]) -> BoardView:
         for count in range(1, SEEDS + 1)
     }
     return BoardView(
-        board=Sites(sites=(*houses, *stores), style="points"),
+        board=Sites(sites=(*houses, *stores), style="points", flips=True),
         kinds=kinds,
         seats=(SeatView(NAMES[0], "#c0392b"), SeatView(NAMES[1], "#2471a3")),
+        counted="seed",
+        stores=tuple((CELLS[side][HOUSES],) for side in (0, 1)),
     )
 
 

@@ -22,9 +22,18 @@ LEVELS = 0
 SEARCH = "teach"
 NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {
-    "utilities": Option("What a result is worth", "plain", ("plain", "private"))
+    "utilities": Option(
+        "What a result is worth",
+        "plain",
+        ("plain", "private"),
+        phrases={
+            "plain": "Every win counts the same",
+            "private": "Each side has its own utilities",
+        },
+    )
 }
 DATA = ()
+GOAL = "Show the sign that beats the other one."
 RULES = """Two players show a sign by turns: rock, paper or scissors. The first player begins, and
 the second player sees that sign before answering.
 Rock smashes scissors, scissors cut paper, and paper wraps rock. Equal signs are a tie.

@@ -72,6 +72,7 @@ class ResolvedRules:
     SEARCH: str = "production"
     CAN_BE_DRAWN: bool = True
     ALIASES: tuple[str, ...] = ()
+    GOAL: str = ""
     drawn: Callable[[State], int] | None = None
     repetition: Callable[[State], np.uint64] | None = None
     reversible: Callable[[State], int] | None = None
@@ -87,6 +88,7 @@ class ResolvedRules:
     points: Callable[[State], tuple[int, int] | None] | None = None
     maximizer: Callable[[State], int] | None = None
     notation: Callable[[State, int], str] | None = None
+    can_be_drawn: Callable[[Mapping[str, str]], bool] | None = None
     can_win: Callable[[State, int], bool] | None = None
 
     #: Whether the occurrences of a position decide anything: REPETITION or CLAIM_REPETITION is set.
@@ -121,6 +123,7 @@ _CONVERSIONS: Mapping[str, Callable[[Any], object]] = MappingProxyType(
         "SEARCH": str,
         "CAN_BE_DRAWN": bool,
         "ALIASES": tuple,
+        "GOAL": str,
     }
 )
 

@@ -3,6 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+from msgspec import structs
+
+from engine.formats.registry import FORMATS
 from engine.game import (
     GameError,
     IllegalMove,
@@ -16,9 +20,13 @@ from engine.study_pool.messages import (
     MAX_ERROR,
     BoardsJob,
     ChoicesJob,
+    FormatJob,
+    GameText,
     LessonJob,
     LessonListJob,
     Limits,
+    ListingsJob,
+    MachineJob,
     QuizJob,
     RefusalKind,
     Refused,
@@ -26,8 +34,11 @@ from engine.study_pool.messages import (
 )
 from engine.teach.errors import NotPossible, TooLarge, TreeError, UnknownName
 from engine.teach.lessons.document import lesson_json, list_lessons, quiz_json
+from engine.teach.lessons.listings import listings_document
+from engine.teach.output.machine import Machine, machine_of
 from engine.teach.requests.choices import list_choices
-from engine.teach.requests.request import BoardsRequest
+from engine.teach.requests.request import BoardsRequest, TraceRequest
+from engine.teach.requests.task import task_of
 
 #: The kind of refusal for each error of a request; the first match counts.
 KINDS: tuple[tuple[type[BaseException], RefusalKind], ...] = (
@@ -54,9 +65,36 @@ def make_document(job: StudyJob, limits: Limits) -> Any:
         LessonJob: lambda lesson: lesson_json(lesson.name),
         QuizJob: lambda quiz: quiz_json(quiz.name),
         ChoicesJob: lambda _: list_choices(limits.max_nodes, limits.seconds),
+        ListingsJob: lambda listings: listings_document(listings.tree),
+        MachineJob: lambda machine: machine_document(machine.request, limits.max_nodes),
         BoardsJob: lambda boards: boards_of(boards.request),
+        FormatJob: texts_of,
     }
     return makers[type(job)](job)
+
+
+def texts_of(job: FormatJob) -> list[GameText]:
+    """Returns the texts of games in a format, in their order."""
+    records = [
+        structs.replace(record, thoughts={ply: msgspec.Raw(body) for ply, body in thoughts.items()})
+        for record, thoughts in zip(job.records, job.thoughts, strict=True)
+    ]
+    written = FORMATS[job.format].write(records, load_game)
+    return [
+        GameText(record.match, text)
+        if isinstance(text, str)
+        else GameText(record.match, refused=str(text))
+        for record, text in zip(records, written, strict=True)
+    ]
+
+
+def machine_document(request: TraceRequest, max_nodes: int) -> Machine:
+    """Returns the laid out states of a search's subject.
+
+    Raises TeachError and GameError.
+    """
+    task = task_of(request, max_nodes)
+    return machine_of(task.root, task.graph, task.plan.depth)
 
 
 def boards_of(request: BoardsRequest) -> dict[str, Any]:

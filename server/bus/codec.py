@@ -30,6 +30,7 @@ from server.commands import Count, RoomId
 from server.events import parse_event_body
 from server.protocol import messages as wire
 from server.store.base import StoredEvent
+from server.store.people import shown_json
 
 #: Length of a message's `seal`, a truncated HMAC-SHA256, in bytes.
 MAC_BYTES = 16
@@ -60,7 +61,8 @@ class _Envelope(Struct, forbid_unknown_fields=True):
 class _Entry(Struct, forbid_unknown_fields=True):
     v: Annotated[int, Meta(ge=1, le=2**53 - 1)]
     at: Count
-    audience: Annotated[int, Meta(ge=0, le=1)]
+    #: A feed hides an event of an audience that it does not know.
+    audience: Annotated[int, Meta(ge=0, le=255)]
     body: Raw
 
 
@@ -214,7 +216,8 @@ class Codec:
             body = bytes(envelope.says)
             if not hmac.compare_digest(self._mac(topic, body).encode(), envelope.seal.encode()):
                 raise InvalidMessage("not authenticated by a node of this store")
-            return _parse_body(topic, body)
+            # A node of an earlier version sends names and lines as people typed them.
+            return _parse_body(topic, shown_json(body))
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise InvalidMessage(str(error)) from error
 

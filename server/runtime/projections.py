@@ -23,11 +23,12 @@ from server.events import (
     format_event_body,
 )
 from server.protocol import messages as wire
-from server.protocol.views import format_seats
+from server.protocol.views import format_seats, options_text
 from server.rooms.matches import result_of
 from server.rooms.model import Room
 from server.rooms.notation import match_length
 from server.store.base import (
+    AUTHOR,
     EVERYONE,
     SPECTATORS,
     Listing,
@@ -42,13 +43,14 @@ from server.store.players import players
 
 _encode = msgspec.json.Encoder().encode
 
+#: The audience of a line of chat by its `to`.
+AUDIENCES = {"room": EVERYONE, "spectators": SPECTATORS, "author": AUTHOR}
+
 
 def log_entry(room: Room, event: RoomEvent, at_ms: int) -> StoredEvent:
     """Returns the log entry of the event that led to this state of the room."""
-    spectators_only = isinstance(event, Said) and event.to == "spectators"
-    return StoredEvent(
-        room.v, at_ms, SPECTATORS if spectators_only else EVERYONE, format_event_body(event)
-    )
+    audience = AUDIENCES.get(event.to, AUTHOR) if isinstance(event, Said) else EVERYONE
+    return StoredEvent(room.v, at_ms, audience, format_event_body(event))
 
 
 def summary(room: Room) -> wire.RoomSummary:
@@ -59,7 +61,7 @@ def summary(room: Room) -> wire.RoomSummary:
         options=dict(room.options), seats=format_seats(room.seats),
         state="open" if match is None else "finished" if match.over else "playing",
         created_ms=room.created_ms, ply=match.ply if match else 0,
-        length=match_length(room.game, match) if match else "",
+        length=match_length(room.game, match) if match else "", options_text=options_text(room),
     )  # fmt: skip
 
 

@@ -5,6 +5,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from server.events import DRAWN_ENDS
+
 #: The wanted result: the player won or lost, the match was drawn, or that seat won.
 ResultFilter = Literal["won", "lost", "drawn", "first", "second"]
 
@@ -18,8 +20,6 @@ SCAN_LIMIT = 2000
 #: The winner of a finished match that no seat won: nobody, for it was drawn, or nobody, for it has
 #: no result: it was aborted, or the AI failed. The winner of any other match is a seat, 0 or 1.
 DRAWN, NO_RESULT = 2, 3
-#: How a match without a winner ended if it was drawn.
-DRAWN_ENDS = ("board", "claim", "agreement", "gone")
 #: The first bytes of the stored result of a match, with its winner. That of a match without a
 #: result begins with none of them.
 OVER_PREFIXES = (
@@ -46,6 +46,7 @@ class MatchFilter(Struct, frozen=True, kw_only=True):
     - `player` is a key as in server/store/players.py. The results "won" and "lost" are those of
       this player; without a player they accept no match.
     - `min_plies` and `max_plies` limit the length, both inclusive.
+    - `with_unlisted` adds the player's matches of unlisted rooms, for the player's own eyes.
     - `since_ms` (inclusive) and `until_ms` (exclusive) limit the time at which the match finished.
     """
 
@@ -56,6 +57,7 @@ class MatchFilter(Struct, frozen=True, kw_only=True):
     max_plies: int | None = None
     since_ms: int | None = None
     until_ms: int | None = None
+    with_unlisted: bool = False
 
     def accepts(
         self, game: str, players: tuple[str | None, ...], winner: int, plies: int, finished_ms: int

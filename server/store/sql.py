@@ -10,7 +10,6 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
-    func,
     insert,
     or_,
     select,
@@ -280,6 +279,13 @@ class SqlProjections:
         rows = await self._database.select(union_all(*(select(part) for part in parts)))
         return latest_matches([shown_match(StoredMatch(*row)) for row in rows], running, finished)
 
+    async def room_matches(self, room: str, limit: int) -> list[StoredMatch]:
+        c = t.matches.c
+        rows = await self._database.select(
+            select(*MATCH_COLUMNS).where(c.room == room).order_by(c.number.desc()).limit(limit)
+        )
+        return [shown_match(StoredMatch(*row)) for row in rows]
+
     async def fill_players(self, limit: int) -> int:
         c = t.matches.c
         rows = await self._database.select(
@@ -310,20 +316,6 @@ class SqlProjections:
                 .returning(c.id)
             )
         )
-
-    async def game_counts(self, limit: int) -> dict[str, int]:
-        c = t.matches.c
-        latest = (
-            select(c.game)
-            .where(c.public.is_(True), c.finished_ms.is_not(None))
-            .order_by(c.finished_ms.desc())
-            .limit(limit)
-            .subquery()
-        )
-        rows = await self._database.select(
-            select(latest.c.game, func.count()).group_by(latest.c.game)
-        )
-        return {row[0]: row[1] for row in rows}
 
     async def matches(
         self,

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import structlog
 from aiohttp import web
+from msgspec.structs import replace
 
 from engine.game import Game, GameError, GameFault
 from engine.rules.numbering import length_text
@@ -31,8 +32,10 @@ from server.web.answers import (
     rules_failed,
     too_many_requests,
 )
+from server.web.games import format_entries
 from server.web.match_list import parse_cursor, parse_filter, read_page
 from server.web.replays import Replays
+from server.web.senders import guest_of
 from server.web.thoughts import Thoughts
 
 log = structlog.get_logger()
@@ -89,13 +92,15 @@ class Matches:
         """The routes of the handlers."""
         return [
             web.get("/api/matches", self.matches),
+            web.get("/api/rooms/{room}/matches", self.room_matches),
             web.get("/api/matches/{match}", self.match),
             web.get("/api/matches/{match}/views", self.views),
             web.get("/api/matches/{match}/assessments", self.assessments),
         ]
 
     async def matches(self, request: web.Request) -> web.Response:
-        """Lists finished public matches with at least one move, newest first.
+        """Lists finished public matches with at least one move, newest first. The list of the
+        sender's own matches has those of unlisted rooms too.
 
         A page has at most `?limit=` matches, and fewer where the server would have to look at too
         many others; then its `next` or `previous` goes on all the same. `?before=` takes the `next`
@@ -106,6 +111,10 @@ class Matches:
         """
         limit = query_number(request, "limit", 30, 1, PAGE)
         wanted = parse_filter(request)
+        if wanted.player is not None:
+            guest = await guest_of(request, self._ports)
+            is_own = guest is not None and guest.id == wanted.player
+            wanted = replace(wanted, with_unlisted=is_own)
         before, after = parse_cursor(request, "before"), parse_cursor(request, "after")
         store = self._ports.store.projections
         rows, cursors = await read_page(store, limit, wanted, before, after)
@@ -117,8 +126,19 @@ class Matches:
             }
         )
 
+    async def room_matches(self, request: web.Request) -> web.Response:
+        """Lists the last matches of a room, newest first, at most PAGE of them.
+
+        Its `matches` have entries as in `GET /api/matches`; a match that is running has no `over`.
+        Who knows the room's id may follow the room and sees the same.
+        """
+        room = request.match_info["room"][:64]
+        rows = await self._ports.store.projections.room_matches(room, PAGE)
+        return json_answer({"matches": [self.entry(row, row.plies or 0) for row in rows]})
+
     async def match(self, request: web.Request) -> web.Response:
-        """Answers with a match, its moves, the time that each took and the AI's analyses.
+        """Answers with a match, its moves, the time that each took and the AI's analyses. `formats`
+        are those of its exports, the usual one first.
 
         If the sender may not see the analyses while the match is running, `withheld` says why.
         """
@@ -141,6 +161,7 @@ class Matches:
         body = {
             **entry, "start": match.start, "rules": match.rules, "moves": moves, "view": view,
             "spent_ms": record.spent_ms, "thoughts": thoughts,
+            "formats": format_entries(match.game),
             **({} if withheld is None else {"withheld": withheld}),
         }  # fmt: skip
         return json_answer(body)
@@ -290,15 +311,17 @@ class Matches:
         """The entry of a match in the list of matches."""
         try:
             game = self._ports.find_game(match.game)
-            title, length = (
+            title, length, options_text = (
                 game.title,
                 length_text(game, plies, _first_seat(game, match.start, match.options)),
+                game.options_text(_decode(match.options)),
             )
         except Exception:  # the game is missing or broken
-            title, length = match.game, length_text(None, plies)
+            title, length, options_text = match.game, length_text(None, plies), ""
         return {
             "match": match.match, "room": match.room, "game": match.game, "title": title,
             "number": match.number, "options": msgspec.Raw(match.options),
+            "options_text": options_text,
             "seats": msgspec.Raw(match.seats),
             "over": msgspec.Raw(match.over) if match.over else None,
             "plies": plies, "length": length,

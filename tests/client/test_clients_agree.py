@@ -8,18 +8,25 @@ from client.model import Model
 from client.terminal.commands import (
     ROOM_COMMANDS,
     CommandName,
+    bar_command,
     help_command,
     mute_command,
+    next_command,
     seat_command,
 )
-from server.commands import Command, Configure
+from server.commands import Bar, Command, Configure
 from server.events import Occupant, Player
-from server.protocol.messages import ChatLine, ClientMessage, Join, Leave
+from server.protocol.messages import ChatLine, ClientMessage, Join, Leave, RoomDescription
 
 WEB = Path(__file__).parents[2] / "client" / "web"
 #: The commands that line mode sends without a word of their own: it follows the room, and a line
 #: that is a move or begins with / is played or said, and /hint asks the bot.
 WITHOUT_A_WORD = {"join", "leave", "move", "chat", "hint"}
+
+DESCRIPTION = RoomDescription(
+    game="sticks", title="Sticks", options={}, visibility="public", host="ada", created_ms=0,
+    levels=8, view=None,
+)  # fmt: skip
 
 
 def protocol_commands() -> set[str]:
@@ -58,6 +65,15 @@ def line_mode_commands() -> set[str]:
         command = mute_command(name, "kim", model, "1")
         assert not isinstance(command, str)
         types.append(type(command))
+    beside = Model(room="r", me="ada", seats=(Occupant("ada", "Ada"), Occupant("kim", "Kim")))
+    for argument in ("", "kim"):
+        barring = bar_command(CommandName.BAR, argument, beside, "1")
+        assert getattr(barring, "identity", None) == "kim"
+        types.append(Bar)
+    assert isinstance(bar_command(CommandName.BAR, "", empty, "1"), str)
+    assert isinstance(bar_command(CommandName.BAR, "olaf", beside, "1"), str)
+    described = Model(room="r", description=DESCRIPTION)
+    types.append(type(next_command(CommandName.NEXT, "othello", described, "1")))  # type: ignore[arg-type]
     return {str(message.__struct_config__.tag) for message in (*types, *ROOM_COMMANDS.values())}
 
 
@@ -73,11 +89,12 @@ def test_every_word_of_line_mode_is_a_command_or_shows_something() -> None:
     shown = {"board", "moves", "last", "pieces", "thinking", "help", "quit"}
     of_seats = {"sit", "stand", "ai"}
     of_reader = {"mute", "unmute"}
-    of_host = {"mute-all", "unmute-all", "allow-help"}
+    of_host = {"mute-all", "unmute-all", "bar", "allow-help"}
     of_asker = {"hint"}
     of_guest = {"name"}
+    of_next_match = {"next", "easier", "harder"}
     of_room = {name.value for name in ROOM_COMMANDS}
-    typed = shown | of_seats | of_reader | of_host | of_asker | of_guest | of_room
+    typed = shown | of_seats | of_reader | of_host | of_asker | of_guest | of_next_match | of_room
     assert typed == {name.value for name in CommandName}
 
 

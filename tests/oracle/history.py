@@ -17,10 +17,13 @@ The checker uses none of the server's code. It checks these invariants:
 - I14: a chat line for spectators reaches no player.
 - I16: each ply has exactly one move, which a takeback may replace by another.
 - I18: no rematch starts, no draw is agreed and no opponent's move is taken back without an offer;
-  a seat offers once, and a takeback returns to the last move of the seat that wanted it.
+  a seat offers once, and a takeback returns to the last move of the seat that wanted it. A match of
+  another game starts as it was proposed last.
 - I19: each command has exactly one answer within 10 s, or the connection closes.
 - I31: the room's bot answers a line at most once, an earlier line of a person.
 - I33: no player loses by a claim who has had a connection to the room in the last 20 s.
+- I34: no claim against a player who has gone is granted on the claimant's own move.
+- I35: none is granted before both sides have moved.
 
 Some tests name further invariants, which this checker does not check:
 
@@ -123,21 +126,35 @@ def _is_message(entry: Entry, direction: Direction, message_type: str) -> bool:
 def _read_logs(entries: list[Entry]) -> tuple[dict[str, RoomLog], list[str]]:
     """Returns the rooms' folded logs from READER's messages, and a fault for each missing room."""
     logs: dict[str, RoomLog] = {}
+    first_games = _first_games(entries)
     for entry in entries:
         if entry.client != READER or entry.direction != "in":
             continue
         if entry.message["t"] == "joined":
-            logs[entry.message["room"]] = RoomLog(entry.message["room"], entry.message)
+            room = entry.message["room"]
+            logs.setdefault(room, RoomLog(room, entry.message))
         elif entry.message["t"] == "event":
             logs[entry.message["room"]].events.setdefault(entry.message["v"], entry.message)
     for log in logs.values():
-        log.fold()
+        log.fold(first_games.get(log.room))
     rooms = {
         entry.message["room"]
         for entry in entries
         if entry.direction == "in" and entry.message.get("t") == "event"
     }
     return logs, [f"I5: room {room} is missing" for room in sorted(rooms - logs.keys())]
+
+
+def _first_games(entries: list[Entry]) -> dict[str, tuple[str, dict[str, str]]]:
+    """Returns the game and the options of the rooms that a client joined before their first match
+    of another game, by room.
+    """
+    first: dict[str, tuple[str, dict[str, str]]] = {}
+    for entry in entries:
+        if _is_message(entry, "in", "joined"):
+            described = entry.message["description"]
+            first.setdefault(entry.message["room"], (described["game"], described["options"]))
+    return first
 
 
 # --- the messages of each connection
@@ -181,7 +198,8 @@ def _check_sessions(
             continue
         match message["t"]:
             case "joined":
-                follow.v = follow.since
+                if follow.v is None:  # it is repeated when the game changes, or `frozen`
+                    follow.v = follow.since
                 if message["v"] < follow.since <= log.head:
                     yield (
                         f"I6: {client} had seen v {follow.since} of room {room}, "
@@ -275,6 +293,7 @@ def _check_snapshot(message: Message, log: RoomLog, identity: str) -> Iterator[s
             for offer in message.get("proposals", ())
             if offer["what"] == "takeback"
         ),
+        next((each["v"] for each in message.get("proposals", ()) if each["what"] == "next"), None),
     )
     if shown != state.snapshot:
         yield (
@@ -454,6 +473,7 @@ LAST_EVENT_KINDS = {
     "resign": {"finished"},
     "abort": {"finished"},
     "rematch": {"offered", "started"},
+    "next_game": {"offered", "started"},
     "decline": {"declined"},
     "accept": {"finished", "started", "took_back"},
     "takeback": {"took_back", "offered"},
@@ -465,6 +485,7 @@ LAST_EVENT_KINDS = {
     "reclaim_seat": {"player_returned"},
     "mute": {"muted"},
     "unmute": {"unmuted"},
+    "bar": {"barred"},
 }
 #: The claims against an opponent who has gone.
 CLAIMS = ("claim_win", "call_draw", "let_ai_play")
@@ -473,15 +494,19 @@ CLAIMS = ("claim_win", "call_draw", "let_ai_play")
 def _check_claims(
     entries: list[Entry], logs: dict[str, RoomLog], identities: dict[str, str]
 ) -> Iterator[str]:
-    """Checks I33: the opponent of each accepted claim had no connection for MIN_GONE_S.
+    """Checks I33 to I35 of each accepted claim.
 
-    A connection counts from its first `joined` of the room until it closed or the client sent
+    The opponent had no connection for MIN_GONE_S and was to move, and both sides had moved. A
+    connection counts from its first `joined` of the room until it closed or the client sent
     `leave`.
     """
     connected_until_s = _connection_ends(entries, identities)
     for log in logs.values():
         for v, event in log.events.items():
             if event["kind"] != AI_TOOK_OVER and event.get("how") != GONE:
+                continue
+            before = log.states.get(v - 1)
+            if before is None:  # the log has gaps, which is a fault of I3
                 continue
             claims = [
                 entry
@@ -493,15 +518,31 @@ def _check_claims(
             ]
             sent_s = [entry.at_s for entry in claims]
             claimants = {identities[entry.client] for entry in claims}
-            if not sent_s:
-                continue
-            for player in log.states[v - 1].players:
+            if (winner := _winner_of_claim(event)) is not None:
+                claimants.add(str(before.player_at(winner)))
+            if before.to_move in claimants:
+                yield f"I34: {before.to_move} was to move and claimed room {log.room} at v {v}"
+            if len({*before.movers} - {None}) < 2:
+                yield f"I35: room {log.room} was claimed at v {v}, before both sides had moved"
+            for player in before.players:
                 spans = connected_until_s.get((player, log.room), [])
-                if player not in claimants and any(
-                    since_s <= max(sent_s) and until_s > min(sent_s) - MIN_GONE_S
-                    for since_s, until_s in spans
+                if (
+                    sent_s
+                    and player not in claimants
+                    and any(
+                        since_s <= max(sent_s) and until_s > min(sent_s) - MIN_GONE_S
+                        for since_s, until_s in spans
+                    )
                 ):
                     yield f"I33: {player} lost room {log.room} at v {v} by a claim, but was there"
+
+
+def _winner_of_claim(event: Message) -> int | None:
+    """Returns the seat that claimed, by the event of the claim; None for a draw that was called."""
+    if event["kind"] == AI_TOOK_OVER:
+        return 1 - int(event["seat"])
+    winner: int | None = event["winner"]
+    return winner
 
 
 def _connection_ends(

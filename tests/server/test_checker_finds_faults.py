@@ -25,8 +25,10 @@ from server.rooms.model import (
     Absence,
     Actor,
     CommandRejected,
+    FindGame,
     Match,
     Moment,
+    NextOffer,
     Room,
     Rule,
 )
@@ -253,11 +255,27 @@ def takeback_of_the_last_move_of_either_side(patch: Patch) -> FakeServer:
     return FakeServer()
 
 
+def next_game_without_an_answer(patch: Patch) -> FakeServer:
+    patch.setattr(permissions, "starts_at_once", lambda _room, _viewer: True)
+    return FakeServer()
+
+
+def another_game_than_proposed(patch: Patch) -> FakeServer:
+    real, sticks = offers._start_next, load_game("sticks")
+
+    def start(room: Room, _game: Game, offer: NextOffer, moment: Moment) -> list[RoomEvent]:
+        options = dict(sticks.start().options)
+        return real(room, sticks, replace(offer, game=sticks.id, options=options), moment)
+
+    patch.setattr(offers, "_start_next", start)
+    return FakeServer()
+
+
 def takeback_request_survives_a_move(patch: Patch) -> FakeServer:
     real = rules.evolve
 
-    def keep_requests(room: Room, event: RoomEvent, at_ms: int) -> Room:
-        after = real(room, event, at_ms)
+    def keep_requests(room: Room, event: RoomEvent, at_ms: int, find_game: FindGame) -> Room:
+        after = real(room, event, at_ms, find_game)
         if isinstance(event, Moved):
             return replace(after, takeback_offers=room.takeback_offers)
         return after
@@ -327,6 +345,18 @@ def everyone_has_gone(patch: Patch) -> FakeServer:
     return FakeServer()
 
 
+def claims_on_ones_own_move(patch: Patch) -> FakeServer:
+    """Whoever waits for the other side or is to move may claim."""
+    patch.setattr(permissions, "CLAIM_ON_OWN_MOVE", None)
+    return everyone_has_gone(patch)
+
+
+def claims_before_both_have_moved(patch: Patch) -> FakeServer:
+    """A match may be claimed from its start on, by the side that waits."""
+    patch.setattr(permissions, "second_turn_ply", lambda _: 0)
+    return everyone_has_gone(patch)
+
+
 #: The faults, and the invariants that each breaks.
 FAULTS: list[tuple[Callable[[Patch], FakeServer], set[str]]] = [
     (ack_before_commit, {"I1"}),
@@ -345,11 +375,15 @@ FAULTS: list[tuple[Callable[[Patch], FakeServer], set[str]]] = [
     (takeback_without_consent, {"I18"}),
     (takeback_of_the_last_move_of_either_side, {"I18"}),
     (takeback_request_survives_a_move, {"I8"}),
+    (next_game_without_an_answer, {"I18"}),
+    (another_game_than_proposed, {"I18"}),
     (wrong_rule, {"I9"}),
     (unanswered_command, {"I19"}),
     (two_answers, {"I19"}),
     (old_state_after_a_change_of_node, {"I6"}),
     (everyone_has_gone, {"I33"}),
+    (claims_on_ones_own_move, {"I34"}),
+    (claims_before_both_have_moved, {"I35"}),
 ]
 #: The faults that `make test` plants; `make test-long` plants the others too.
 OFTEN = (
@@ -433,6 +467,8 @@ async def test_sending_ephemeral_messages_to_slow_readers_is_found(monkeypatch: 
         two_results,
         rematch_without_an_offer,
         any_ai_answer_is_accepted,
+        claims_on_ones_own_move,
+        claims_before_both_have_moved,
     ],
 )
 def test_random_commands_find_the_fault(

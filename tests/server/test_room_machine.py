@@ -22,16 +22,21 @@ from server.commands import (
     AiMove,
     AiReply,
     AiSeat,
+    CallDraw,
     Chat,
     ChatTo,
     Claim,
+    ClaimWin,
     Command,
     Configure,
     Decline,
+    LetAiPlay,
     Move,
     MySeat,
+    NextGame,
     OfferDraw,
     OpenSeat,
+    ReclaimSeat,
     Rematch,
     RemoveAi,
     Resign,
@@ -40,6 +45,7 @@ from server.commands import (
     ThinkingSetting,
 )
 from server.events import (
+    AiTookOver,
     Configured,
     Created,
     Declined,
@@ -47,6 +53,7 @@ from server.events import (
     Moved,
     Occupant,
     Offered,
+    PlayerReturned,
     Required,
     RoomEvent,
     Said,
@@ -61,9 +68,18 @@ from server.ids import IdentityId
 from server.protocol import views
 from server.protocol.codec import HIDDEN_BODY, event_frame
 from server.rooms import rules
-from server.rooms.model import AI, Actor, ActorKind, CommandRejected, Match, MatchResult, Room
+from server.rooms.model import (
+    AI,
+    Absence,
+    Actor,
+    ActorKind,
+    CommandRejected,
+    Match,
+    MatchResult,
+    Room,
+)
 from server.runtime.projections import log_entry, projections
-from server.store.base import SPECTATORS
+from server.store.base import AUTHOR, SPECTATORS
 from tests.oracle.referee import IllegalMove, Referee, new_referee
 from tests.support.room_log import (
     ADA,
@@ -93,9 +109,36 @@ TOKENS = [
 ]
 #: Types of commands without fields of their own.
 PLAIN = [Stand, Resign, Abort, Rematch, Decline]
+#: The claims against an opponent who has gone.
+CLAIMS: list[type[ClaimWin | CallDraw | LetAiPlay]] = [ClaimWin, CallDraw, LetAiPlay]
 #: Types of commands about draws.
 DRAWS = [OfferDraw, Accept, Claim, AiReply]
 SEATS = st.tuples(*[st.sampled_from([MySeat(), OpenSeat(), AiSeat(level=1)])] * 2)
+
+
+def counted(room: Room) -> dict[frozenset[str], dict[str, int]]:
+    """Returns the scores of a room: the half points of each player, by pair."""
+    return {
+        frozenset(score.players): dict(zip(score.players, score.half_points, strict=True))
+        for score in room.series
+    }
+
+
+def count_points(events: list[RoomEvent]) -> dict[frozenset[str], dict[str, int]]:
+    """Counts the same in a log, one match after the other."""
+    points: dict[frozenset[str], dict[str, int]] = {}
+    players: list[str] = []
+    for event in events:
+        if isinstance(event, Started):
+            players = [occupant.identity for occupant in event.seats]
+        elif isinstance(event, Finished):
+            pair = frozenset(players)
+            if len(pair) < 2 or event.how in ("abort", "failure"):
+                continue
+            of_pair = points.setdefault(pair, dict.fromkeys(pair, 0))
+            for seat, player in enumerate(players):
+                of_pair[player] += 1 if event.winner is None else 2 * (event.winner == seat)
+    return points
 
 
 class Watcher:
@@ -107,7 +150,8 @@ class Watcher:
 
     def follow(self, room: Room, event: RoomEvent, at_ms: int) -> None:
         entry = log_entry(room, event, at_ms)
-        body = HIDDEN_BODY if self.is_player and entry.audience == SPECTATORS else entry.body
+        is_hidden = entry.audience == AUTHOR or (self.is_player and entry.audience == SPECTATORS)
+        body = HIDDEN_BODY if is_hidden else entry.body
         message = parse_server_message(event_frame(ROOM, entry.v, at_ms, body))
         assert isinstance(message, LoggedEvent)
         self.model = apply(self.model, message)
@@ -115,7 +159,8 @@ class Watcher:
     def check(self, room: Room) -> None:
         """Checks that the snapshot and the events after it give the state of a new snapshot."""
         seen, now = self.model, views.snapshot(room, self.is_player)
-        assert (seen.v, seen.in_sync, seen.seats, seen.match, seen.offers, seen.takebacks) == (
+        proposals = (*seen.takebacks, *([seen.next_offer] if seen.next_offer else []))
+        assert (seen.v, seen.in_sync, seen.seats, seen.match, seen.offers, proposals) == (
             now.v,
             True,
             now.seats,
@@ -123,7 +168,12 @@ class Watcher:
             now.offers,
             now.proposals,
         )
+        assert seen.series == now.series
         assert seen.chat[-len(now.chat) :] == now.chat if now.chat else True
+
+
+def _actor(occupant: Occupant) -> Actor:
+    return Actor(IdentityId(occupant.identity), occupant.name)
 
 
 class RoomMachine(RuleBasedStateMachine):
@@ -141,6 +191,15 @@ class RoomMachine(RuleBasedStateMachine):
         #: The moves of the current match that were not taken back.
         self.line: list[str] = []
         self.draw_offered_by: int | None = None
+        #: The people who have gone for long enough to be claimed.
+        self.absent: set[str] = set()
+        self.played.find_absence = lambda identity: (
+            Absence(0, 0) if identity in self.absent else None
+        )
+        #: The game of the current match, with its options.
+        self.game: tuple[str, dict[str, str]] = ("", {})
+        #: The open proposal of the next game, with its version.
+        self.proposed: tuple[int, Offered] | None = None
 
     @initialize(game=st.sampled_from(["tic-tac-toe", "sticks", "connect-four"]), seats=SEATS)
     def create(self, game: str, seats: tuple[Any, Any]) -> None:
@@ -173,6 +232,49 @@ class RoomMachine(RuleBasedStateMachine):
         reply = AiReply("r", match.id if match else "", seat if seat is not None else 0, accept)
         self._send(AI if seat is not None else actor, reply)
 
+    @rule(actor=st.sampled_from(PEOPLE), is_absent=st.booleans())
+    def go_or_come(self, actor: Actor, is_absent: bool) -> None:
+        (self.absent.add if is_absent else self.absent.discard)(actor.identity)
+
+    @rule(actor=st.sampled_from(PEOPLE), kind=st.sampled_from([*CLAIMS, ReclaimSeat, ReclaimSeat]))
+    def claim(self, actor: Actor, kind: type[Command]) -> None:
+        """Claims against an opponent, or takes back the seat that an AI keeps."""
+        self._send(actor, kind(id="p"))
+
+    @rule(
+        plies=st.integers(0, 4),
+        seat=st.integers(0, 1),
+        kind=st.sampled_from(CLAIMS),
+        is_absent=st.booleans(),
+    )
+    def claim_between_people(
+        self, plies: int, seat: int, kind: type[Command], is_absent: bool
+    ) -> None:
+        """A claim is granted if all conditions hold: the opponent has gone and is to move, and both
+        sides have moved.
+        """
+        self._seat_people()
+        for pick in range(plies):
+            self._play_legal_move(pick)
+        match = self.played.room.running_match
+        if match is None or self.referee is None or any(each.kind == "ai" for each in match.seats):
+            return
+        self.go_or_come(_actor(match.seats[1 - seat]), is_absent)
+        may = is_absent and self.referee.turn != seat and len(self.line) >= 2
+        events = self._send(_actor(match.seats[seat]), kind(id="p"))
+        assert bool(events) == may or (kind is CallDraw and self.game[0] == "sticks")
+
+    def _seat_people(self) -> None:
+        """People take the open seats; those of a finished match play again."""
+        for seat, occupant in enumerate(self.played.room.seats):
+            standing = [p for p in PEOPLE if not self.played.room.has_player(p.identity)]
+            if occupant is None:
+                self._send(standing[0], sit(seat))
+        if self.played.room.match is not None and self.played.room.running_match is None:
+            for occupant in self.played.room.seats:
+                if occupant is not None and occupant.kind == "guest":
+                    self._send(_actor(occupant), Rematch(id="p"))
+
     @rule(actor=st.sampled_from(PEOPLE), back=st.integers(-1, 2))
     def take_back(self, actor: Actor, back: int) -> None:
         """Takes a move back, or asks for it, at a ply near the current one."""
@@ -184,8 +286,39 @@ class RoomMachine(RuleBasedStateMachine):
         for offer in self.played.room.takeback_offers[:1]:
             occupant = self.played.room.seats[1 - offer.seat if kind is Accept else offer.seat]
             assert occupant is not None
-            actor = Actor(IdentityId(occupant.identity), occupant.name)
+            actor = _actor(occupant)
             assert self._send(actor, kind("p", what="takeback")), "an open request is answered"
+
+    @rule(
+        seat=st.integers(0, 1),
+        game=st.sampled_from(["tic-tac-toe", "sticks", "connect-four", "chess!"]),
+        rows=st.sampled_from([None, "1-3-5-7"]),
+        seats=st.sampled_from([(0, 1), (1, 0), (1, 1)]),
+        level=st.sampled_from([None, None, None, 1, 8]),
+    )
+    def propose_next_game(
+        self, seat: int, game: str, rows: str | None, seats: tuple[int, int], level: int | None
+    ) -> None:
+        """Proposes the next game as a player, or as the host."""
+        options = {"rows": rows} if rows else {}
+        occupant = self.played.room.seats[seat]
+        is_person = occupant is not None and occupant.kind != "ai"
+        actor = ADA
+        if is_person and occupant is not None:
+            actor = _actor(occupant)
+        self._send(actor, NextGame("n", game, options, seats, level))
+
+    @rule(kind=st.sampled_from([Accept, Accept, Decline]), late=st.sampled_from([0, 0, 0, 1]))
+    def answer_proposal(self, kind: Any, late: int) -> None:
+        """Answers the open proposal of the next game, or names another version of it."""
+        offer = self.played.room.next_offer
+        if offer is None:
+            return
+        occupant = self.played.room.seats[1 - offer.seat]
+        assert occupant is not None, "a proposal lapses when a seat is left"
+        actor = _actor(occupant)
+        command = Decline("p", "next") if kind is Decline else Accept("p", "next", v=offer.v - late)
+        assert bool(self._send(actor, command)) == (kind is Decline or not late)
 
     @rule(
         actor=st.sampled_from(PEOPLE),
@@ -232,7 +365,7 @@ class RoomMachine(RuleBasedStateMachine):
         """Sends a command of a person who has a seat."""
         occupant = self.played.room.seats[seat]
         if occupant is not None and occupant.kind == "guest":
-            self._send(Actor(IdentityId(occupant.identity), occupant.name), kind(id="p"))
+            self._send(_actor(occupant), kind(id="p"))
 
     @rule(token=st.sampled_from(TOKENS))
     def start_search(self, token: str) -> None:
@@ -257,9 +390,7 @@ class RoomMachine(RuleBasedStateMachine):
         if occupant.kind == "ai":
             events = self._send(AI, self.played.ai_move(token))
         else:
-            events = self._send(
-                Actor(IdentityId(occupant.identity), occupant.name), self.played.move(token)
-            )
+            events = self._send(_actor(occupant), self.played.move(token))
         assert events, "a legal move must be accepted"
         return True
 
@@ -325,9 +456,9 @@ class RoomMachine(RuleBasedStateMachine):
                     assert before.seats[seat].kind == "ai"  # type: ignore[union-attr]
                 case Offered(seat=seat, what=what) | Declined(seat=seat, what=what):
                     assert seat == own
-                    assert (what != "rematch") == (before.running_match is not None), (
-                        "I18: draws and takebacks are offered in a match, rematches after it"
-                    )
+                    assert (what not in ("rematch", "next")) == (
+                        before.running_match is not None
+                    ), "I18: draws and takebacks are offered in a match, the next one after it"
                 case TookBack(seat=seat):
                     assert own is not None
                     opponent = before.seats[1 - seat]
@@ -336,6 +467,10 @@ class RoomMachine(RuleBasedStateMachine):
                     assert opponent.kind == "ai" if seat == own else asked, (
                         "I18: an opponent's move is taken back only on request"
                     )
+                case AiTookOver(seat=seat):
+                    assert own == 1 - seat, "I33: the opponent claims"
+                case PlayerReturned(seat=seat):
+                    assert before.kept_seat(actor.identity) == seat
                 case Finished() if actor.kind is not ActorKind.AI:
                     assert own is not None or (only_ai and actor.identity == before.host)
                 case SeatTaken(seat=seat, occupant=occupant):
@@ -352,15 +487,26 @@ class RoomMachine(RuleBasedStateMachine):
                     assert actor.identity == before.host
                     assert before.running_match is None
                 case Said(to=to):
-                    assert to == "room" or own is None
+                    assert to != "spectators" or own is None
                 case _:
                     pass
 
     def _check_command(
         self, actor: Actor, before: Room, command: Command, events: list[RoomEvent]
     ) -> None:
-        """Checks a move's ply and token, and that both players agreed to a rematch (I18)."""
+        """Checks a move's ply and token, that both players agreed to a rematch (I18), and what a
+        claim needs (I33 to I35).
+        """
         match command:
+            case ClaimWin() | CallDraw() | LetAiPlay():
+                own = before.seat_of(actor.identity)
+                assert own is not None
+                assert self.referee is not None
+                opponent = before.seats[1 - own]
+                assert opponent is not None
+                assert opponent.identity in self.absent, "I33: the opponent has gone"
+                assert self.referee.turn != own, "I34: not on one's own move"
+                assert len(self.line) >= 2, "I35: both sides have moved"
             case Move(ply=ply, move=move):
                 assert isinstance(events[0], Moved)
                 assert (events[0].ply, events[0].move) == (ply, move), (
@@ -370,6 +516,25 @@ class RoomMachine(RuleBasedStateMachine):
                 seat = before.seat_of(actor.identity)
                 other = before.seats[1 - seat] if seat is not None else None
                 assert other is None or other.kind == "ai" or 1 - (seat or 0) in before.offers
+            case NextGame() if isinstance(events[-1], Started):
+                seat = before.seat_of(actor.identity)
+                other = before.seats[1 - seat] if seat is not None else None
+                assert other is None or other.kind == "ai", "I18: a person agrees to the next game"
+                assert actor.identity == before.host or seat is not None
+            case Accept(what="next"):
+                assert self.proposed is not None
+                v, offered = self.proposed
+                started = events[-1]
+                assert isinstance(started, Started)
+                assert command.v == v
+                assert before.seat_of(actor.identity) == 1 - offered.seat, "I18: the other player"
+                assert (offered.game, offered.options) == (
+                    (started.game, started.options) if started.game else self.game
+                ), "I18: the game that was proposed"
+                assert [each.identity for each in started.seats] == [
+                    before.seats[each].identity  # type: ignore[union-attr]
+                    for each in offered.seats or ()
+                ], "I18: the sides that were proposed"
             case _:
                 pass
 
@@ -378,15 +543,23 @@ class RoomMachine(RuleBasedStateMachine):
             case Started():
                 assert event.match not in self.results, "a match id is used once"
                 assert self.referee is None or self.referee.over
-                created = parse_event_body(self.played.log[0][1])
-                assert isinstance(created, Created)
-                self.referee = new_referee(created.game, created.options)
+                if event.game is not None:
+                    assert (event.game, event.options) != self.game, "only what changes is named"
+                    self.game = event.game, event.options or {}
+                self.referee = new_referee(*self.game)
+                self.proposed = None
                 people = [occupant.identity for occupant in event.seats if occupant.kind == "guest"]
                 assert len(set(people)) == len(people)
                 self.draw_offered_by = None
                 self.line = []
+            case Created(game=game, options=options):
+                self.game = game, options
             case Offered(seat=seat, what="draw"):
                 self.draw_offered_by = seat
+            case Offered(what="next"):
+                self.proposed = self.played.room.v, event
+            case Declined(what="next") | SeatLeft():
+                self.proposed = None
             case Moved():
                 if event.seat != self.draw_offered_by:
                     self.draw_offered_by = None
@@ -403,10 +576,8 @@ class RoomMachine(RuleBasedStateMachine):
                 assert event.match not in self.results, "I11: a result is final"
                 assert to_ply < len(self.line)
                 assert to_ply >= len(self.line) - 2, "these games have no extra turns"
-                created = parse_event_body(self.played.log[0][1])
-                assert isinstance(created, Created)
                 self.line = self.line[:to_ply]
-                self.referee = new_referee(created.game, created.options)
+                self.referee = new_referee(*self.game)
                 for token in self.line:
                     self.referee.play(token)
                 self.draw_offered_by = None
@@ -421,7 +592,7 @@ class RoomMachine(RuleBasedStateMachine):
                     assert self.referee.winner == event.winner
                 self.referee.over = True
                 self.draw_offered_by = None
-            case Declined(what="draw"):
+            case Declined(what="draw") | AiTookOver() | PlayerReturned():
                 self.draw_offered_by = None
             case _:
                 pass
@@ -434,7 +605,7 @@ class RoomMachine(RuleBasedStateMachine):
             if self.folded is None:
                 self.folded = rules.initial_room(ROOM, event, at_ms, load_game)
             else:
-                self.folded = rules.evolve(self.folded, event, at_ms)
+                self.folded = rules.evolve(self.folded, event, at_ms, load_game)
             for watcher in self.watchers:
                 watcher.follow(self.folded, event, at_ms)
         assert self.folded == self.played.room, "I8: the log makes the room"
@@ -444,6 +615,22 @@ class RoomMachine(RuleBasedStateMachine):
         """I3: the version counts the events."""
         if self.folded is not None:
             assert self.played.room.v == len(self.played.log)
+
+    @invariant()
+    def scores_count_the_log(self) -> None:
+        """The scores of the players equal a plain count over the log, in half points."""
+        if self.folded is not None:
+            events = [parse_event_body(body) for _, body in self.played.log]
+            assert counted(self.played.room) == count_points(events)
+
+    @invariant()
+    def older_programs_are_warned(self) -> None:
+        """A match of another game than the room's follows a `required` with `games`."""
+        events = [parse_event_body(body) for _, body in self.played.log]
+        changes = [v for v, event in enumerate(events) if isinstance(event, Started) and event.game]
+        warnings = [v for v, event in enumerate(events) if event == Required("games")]
+        assert len(warnings) == bool(changes)
+        assert warnings[:1] < changes[:1] or not changes
 
     @invariant()
     def watchers_and_referee_agree(self) -> None:
@@ -513,6 +700,14 @@ EVENTS = st.one_of(
     st.builds(SeatTaken, NUMBERS, OCCUPANTS),
     st.builds(SeatLeft, NUMBERS),
     st.builds(Started, TEXTS, NUMBERS, TEXTS, TEXTS, st.lists(OCCUPANTS, max_size=3).map(tuple)),
+    st.builds(
+        Started, TEXTS, NUMBERS, TEXTS, TEXTS, st.lists(OCCUPANTS, max_size=3).map(tuple),
+        game=TEXTS, options=st.none() | st.just({"rows": "1"}), title=st.none() | TEXTS,
+    ),
+    st.builds(
+        Offered, NUMBERS, st.just("next"), game=st.none() | TEXTS, title=st.none() | TEXTS,
+        seats=st.none() | st.lists(NUMBERS, max_size=2).map(tuple),
+    ),
     st.builds(Moved, TEXTS, NUMBERS, NUMBERS, TEXTS, TEXTS),
     st.builds(Finished, TEXTS, st.none() | NUMBERS, st.just("board"), TEXTS),
     st.builds(Required, TEXTS),
@@ -520,7 +715,7 @@ EVENTS = st.one_of(
     st.builds(Offered, NUMBERS, st.sampled_from(["draw", "takeback"]), st.none() | NUMBERS),
     st.builds(Declined, NUMBERS),
     st.builds(Said, TEXTS, TEXTS, TEXTS, st.sampled_from(["room", "spectators"])),
-)
+)  # fmt: skip
 START = Started(
     "m1",
     1,
@@ -538,7 +733,9 @@ HOOKS = st.sampled_from(
     later=st.lists(EVENTS, max_size=12),
     hook=HOOKS,
     game=st.sampled_from(["tic-tac-toe", "sticks", "missing"]),
-    command=st.sampled_from([sit(0), *(kind(id="x") for kind in PLAIN)]),
+    command=st.sampled_from(
+        [sit(0), *(kind(id="x") for kind in PLAIN), Accept("x"), NextGame("x", "sticks")]
+    ),
 )
 @settings(max_examples=400)
 def test_any_log_loads(
@@ -559,7 +756,7 @@ def test_any_log_loads(
     room = rules.initial_room(ROOM, Created(game, {}, "public", "ada"), 0, find)
     for event in (*start, START, *later):
         body = format_event_body(event)
-        room = rules.evolve(room, parse_event_body(body), 1)
+        room = rules.evolve(room, parse_event_body(body), 1, find)
         projections(room, [event], None)
         assert room.ai_to_move() in (None, 0, 1)
         assert len(room.seats) == 2

@@ -129,6 +129,10 @@ async def test_a_position_of_a_game(site: Site) -> None:
     head, *_, end = await site.lines("/api/trace", body)
     assert head["head"]["position"] == "XO......."
     assert head["head"]["start"]["pieces"] == {"a1": "X", "b1": "O"}
+    assert "notation" not in head["head"], "its moves are written as tokens"
+    mate = {"game": "chess", "position": "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1", "depth": 1}
+    chess_head, *_ = await site.lines("/api/trace", mate)
+    assert chess_head["head"]["notation"]["a1a8"] == "Ra8#"
     assert end["end"]["counts"]["nodes"] <= end["end"]["counts"]["plain_nodes"] == 1 + 7 + 42
     boards = {"game": "tic-tac-toe", "position": "XO.......", "lines": [[], ["c1", "a2"]]}
     async with site.http.post(site.url + "/api/trace/boards", json=boards) as response:
@@ -136,6 +140,26 @@ async def test_a_position_of_a_game(site: Site) -> None:
     assert [view["pieces"] for view in views] == [
         {"a1": "X", "b1": "O"}, {"a1": "X", "b1": "O", "c1": "X", "a2": "O"}
     ]  # fmt: skip
+
+
+async def test_the_printed_listings_over_http(site: Site) -> None:
+    """The listings come with results; a reader's tree gets its own, or a place in its text."""
+    async with site.http.get(site.url + "/api/listings") as response:
+        document = await response.json()
+    assert len(document["listings"]) == 9
+    first = document["listings"][0]
+    assert [result["value"] for result in first["results"]][:2] == [15, 50]
+    assert len(first["results"]) == len(document["trees"])
+    for tree, status, field in (
+        ("max(min(7, 4), min(3, 8))", 200, "results"),
+        ("max(min(7, )", 400, "line"),
+        ("min(7, 4)", 400, "code"),
+    ):
+        async with site.http.post(site.url + "/api/listings", json={"tree": tree}) as response:
+            assert response.status == status
+            assert field in await response.json()
+    async with site.http.post(site.url + "/api/listings", json={"tree": "1" * 20_000}) as response:
+        assert response.status == 413
 
 
 REFUSED: dict[str, tuple[object, str]] = {

@@ -6,7 +6,6 @@ await between its changes. The data is lost when the process ends.
 
 import asyncio
 import secrets
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -269,6 +268,12 @@ class MemoryProjections:
         ]
         return latest_matches(map(shown_match, own), running, finished)
 
+    async def room_matches(self, room: str, limit: int) -> list[StoredMatch]:
+        await asyncio.sleep(0)
+        own = [match for match in self._matches.values() if match.room == room]
+        latest = sorted(own, key=lambda match: -match.number)[:limit]
+        return [shown_match(match) for match in latest]
+
     async def fill_players(self, limit: int) -> int:
         await asyncio.sleep(0)
         players = self._tables.players
@@ -289,9 +294,6 @@ class MemoryProjections:
         """The winner of a finished match."""
         winner = self._tables.winners[match_id]
         return parse_winner(self._matches[match_id].over or b"") if winner is None else winner
-
-    async def game_counts(self, limit: int) -> dict[str, int]:
-        return dict(Counter(match.game for match in (await self.matches(limit, None)).rows))
 
     async def matches(
         self,
@@ -341,7 +343,10 @@ class MemoryProjections:
         players = structs.astuple(self._tables.players[row.match])
         return (
             bool(row.plies)
-            and row.match in self._tables.public
+            and (
+                row.match in self._tables.public
+                or (wanted.with_unlisted and wanted.player is not None)
+            )
             and wanted.accepts(
                 row.game, players, self._winner(row.match), row.plies or 0, row.finished_ms or 0
             )

@@ -17,6 +17,7 @@ from typing import Any, Literal
 import click
 from playwright.async_api import Browser, Page, expect
 
+from tests.support.any_game import play_by_clicks
 from tests.support.browser import open_chromium
 from tests.support.browsers import Person
 from tests.support.server_process import ServerProcess, serving
@@ -46,10 +47,34 @@ async def show_lobby(studio: Studio) -> None:
 
 async def show_lobby_with_rooms(studio: Studio) -> None:
     for game in ("Chess", "Othello", "Hex"):
-        await studio.bob.create(game, "A friend")
+        await studio.bob.create(game, "A friend", seat_for="Anyone")
     await studio.bob.create("Connect four", "AI against AI")
     await show_lobby(studio)
     await expect(studio.ada.page.locator(".rooms .playing li").first).to_be_visible()
+
+
+async def show_open_door(studio: Studio) -> None:
+    """A first page whose games start at once, with one friend."""
+    await show_lobby(studio)
+    await studio.ada.button("Medium").click()
+
+
+async def show_stranger(studio: Studio) -> None:
+    """What the host may do when someone has sat down, before both have moved."""
+    await studio.ada.create("Othello", "A friend", side="Black")
+    await studio.bob.page.goto(studio.ada.page.url)
+    await studio.bob.button("Play").click()
+    await studio.ada.button("Not this person").wait_for()
+
+
+async def show_barred(studio: Studio) -> None:
+    """What the person sees for whom the seat was not meant."""
+    await studio.bob.create("Othello", "A friend", side="Black")
+    await studio.ada.page.goto(studio.bob.page.url)
+    await studio.ada.button("Play").click()
+    await studio.bob.button("Not this person").click()
+    await studio.bob.button("Free the seat").click()
+    await expect(studio.ada.status).to_contain_text("someone else")
 
 
 async def show_sheet(studio: Studio) -> None:
@@ -123,6 +148,35 @@ async def show_win(studio: Studio) -> None:
     """A won match, with the winning line."""
     await play_two(studio, "Connect four", "d1", "a1", "d2", "a2", "d3", "a3", "d4")
     await studio.ada.page.locator(".state.won").wait_for()
+
+
+async def show_next_game(studio: Studio) -> None:
+    """The choice of the next game, after a match between two people."""
+    await show_win(studio)
+    await studio.ada.button("Next game…").click()
+    await studio.ada.page.locator(".next-game .games label", has_text="Othello").click()
+
+
+async def show_proposal(studio: Studio) -> None:
+    """The opponent proposes the next game."""
+    await show_win(studio)
+    await studio.bob.button("Next game…").click()
+    await studio.bob.page.locator(".next-game .games label", has_text="Kalah").click()
+    await studio.bob.page.locator(".next-game button.main").click()
+    await studio.ada.page.locator(".offer").wait_for()
+
+
+async def show_evening(studio: Studio) -> None:
+    """The matches of a room, of two games, with the score."""
+    await show_proposal(studio)
+    await studio.ada.button("Accept").click()
+    await studio.bob.wait_for_turn()
+    await play_by_clicks(studio.bob, 1)
+    await studio.ada.button("Abort").click()
+    await studio.ada.button("Abort now").click()
+    await studio.ada.open_tab("Room")
+    await studio.ada.button("All matches").click()
+    await studio.ada.page.locator("dialog.evening").wait_for()
 
 
 async def show_mill(studio: Studio) -> None:
@@ -231,6 +285,36 @@ async def show_order(studio: Studio) -> None:
     await studio.ada.button("Check").click()
     await studio.ada.page.locator(".order-exercise .verdict").wait_for()
     await studio.ada.page.locator(".order-exercise").scroll_into_view_if_needed()
+
+
+async def show_statements(studio: Studio) -> None:
+    """The exercise with statements, after a check of some answers."""
+    await open_lesson(studio, "/learn/opaque-moves")
+    for item in (await studio.ada.page.locator(".statements-exercise li").all())[:5]:
+        await item.get_by_role("button", name="True").click()
+    await studio.ada.button("Check").first.click()
+
+
+async def show_bug(studio: Studio) -> None:
+    """The exercise with a listing, whose fault is found."""
+    await open_lesson(studio, "/learn/bug-minimax")
+    await studio.ada.page.get_by_role("button", name="minimax(q, is_max)").click()
+
+
+async def show_listings(studio: Studio) -> None:
+    """The printed listings, run on a tree of one's own."""
+    await studio.ada.go("/listings")
+    await studio.ada.button("Run the listings on it").click()
+    await studio.ada.page.get_by_role("row", name="Your tree").first.wait_for()
+
+
+async def show_machine(studio: Studio) -> None:
+    """The state machine of an ending of tic-tac-toe, after its search."""
+    await open_lesson(studio, "/learn/pay-off")
+    await studio.ada.page.locator(".part-machine summary").click()
+    await studio.ada.page.locator(".machine .state").first.wait_for()
+    await studio.ada.page.keyboard.press("End")
+    await studio.ada.page.locator(".machine").scroll_into_view_if_needed()
 
 
 async def show_sharing(studio: Studio) -> None:
@@ -387,6 +471,9 @@ STATES: dict[str, State] = {
     "lobby": show_lobby,
     "lobby-rooms": show_lobby_with_rooms,
     "lobby-own": show_own_matches,
+    "lobby-door": show_open_door,
+    "stranger": show_stranger,
+    "barred": show_barred,
     "sheet": show_sheet,
     "lobby-lost": show_lobby_of_lost_server,
     "invitation": show_invitation,
@@ -399,6 +486,9 @@ STATES: dict[str, State] = {
     "offer-declined": show_refused_offer,
     "draw": show_draw,
     "win": show_win,
+    "next-game": show_next_game,
+    "proposal": show_proposal,
+    "evening": show_evening,
     "mill": show_mill,
     "past": show_past_position,
     "chat": show_chat_tab,
@@ -420,6 +510,10 @@ STATES: dict[str, State] = {
     "lesson-figure": show_figure,
     "lesson-order": show_order,
     "lesson-share": show_sharing,
+    "lesson-statements": show_statements,
+    "lesson-bug": show_bug,
+    "lesson-machine": show_machine,
+    "listings": show_listings,
     "lesson-embed": show_embedded_lesson,
     "lesson-paper": show_sheet_for_paper,
     "lesson-unknown": show_unknown_lesson,

@@ -59,7 +59,7 @@ async def test_two_people_play_while_a_third_watches_and_reloads_lose_nothing(
     """Board, moves, chat and turn are the same after each reload; at the end all see the winner."""
     positions = random_won_match("connect-four", 20)
     async with people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP) as (ada, bob, kim):
-        await ada.create("Connect four", "A friend", side="Red")
+        await ada.create("Connect four", "A friend", side="Red", seat_for="Anyone")
         await bob.go("/")
         await bob.button("Join Connect four").click()
         await kim.page.goto(ada.page.url)
@@ -183,7 +183,7 @@ async def test_a_match_by_keyboard_only(chromium: Browser, server: ServerProcess
         keyboard = ada.page.keyboard
         await ada.go("/")
         await ada.button("Tic-tac-toe").wait_for()
-        await tab_to(ada, ".game-card:nth-child(5)")
+        await tab_to(ada, ".game-card:nth-child(5) .name")
         await expect(ada.button("Tic-tac-toe")).to_be_focused()
         await keyboard.press("Enter")
         await expect(ada.page.locator(".sheet button.main")).to_be_focused()
@@ -237,6 +237,7 @@ async def test_a_match_by_touch_on_a_phone(chromium: Browser, server: ServerProc
         await ada.go("/")
         await ada.button("Tic-tac-toe").tap()
         await ada.page.locator("label", has_text="A friend").tap()
+        await ada.page.locator("label", has_text="Anyone").tap()
         await ada.button("Invite").tap()
         await ada.page.wait_for_url("**/room/*")
         await bob.go("/")

@@ -3,14 +3,19 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import combinations
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, expect
 
-from engine.teach.lessons.catalogue import LESSONS, lesson_traces
+from engine.teach.lessons.catalogue import LESSONS, lesson_traces, load_lesson
+from engine.teach.lessons.lesson import Statements
+from engine.teach.lessons.listings import LISTINGS
 from engine.teach.lessons.questions import Answer, QuizQuestion, lesson_quiz
+from engine.teach.lessons.words import definition_of
 from engine.teach.trace import Trace
 from tests.support.browser import watch_faults
 from tests.support.browsers import DESKTOP, PHONE, Person, people
@@ -42,6 +47,35 @@ DRAWN = """() => {
 }"""
 
 
+#: A small laptop.
+LAPTOP: dict[str, Any] = {"viewport": {"width": 1366, "height": 768}}
+#: The number of labels of the shown trees, and those of them that lie below a bar or a button. What
+#: the tree's own frame cuts off is no label.
+COVERED = """() => {
+    const bars = ".bar, .sentence, .views, .zoom, .run-tabs, header, [class^=pair-c], .pair-switch";
+    const boxes = [...document.querySelectorAll(bars)]
+        .map((bar) => [bar.className, bar.getBoundingClientRect()])
+        .filter(([name]) => !name.startsWith("pair-side"));
+    const shared = (from, to, otherFrom, otherTo) =>
+        Math.min(to, otherTo) - Math.max(from, otherFrom) > 1;
+    const overlap = (a, b) =>
+        shared(a.left, a.right, b.left, b.right) && shared(a.top, a.bottom, b.top, b.bottom);
+    let labels = 0;
+    const covered = [];
+    for (const tree of document.querySelectorAll(".runs glass-tree")) {
+        const frame = tree.getBoundingClientRect();
+        for (const text of tree.querySelectorAll("svg.canvas text")) {
+            const box = text.getBoundingClientRect();
+            if (!overlap(box, frame)) continue;
+            labels += 1;
+            for (const [name, bar] of boxes)
+                if (overlap(box, bar)) covered.push(`${text.textContent} below ${name}`);
+        }
+    }
+    return [labels, covered];
+}"""
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
     async with serving(tmp_path_factory.mktemp("lessons") / "data", workers=1) as server:
@@ -49,7 +83,7 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
 
 
 async def open_run(page: Page, name: str, run: int) -> None:
-    """Shows a run of a lesson in the open app, at its end."""
+    """Shows a run of a lesson in the open app."""
     await page.evaluate(OPEN, f"/learn/{name}?run={run}")
     controls = page.locator(".runs .glass-controls")
     solution = page.get_by_role("button", name="Show the search step by step")
@@ -77,17 +111,66 @@ async def assert_shows_all(page: Page, trace: Trace) -> None:
 async def test_small_lessons_show_the_visited_and_the_skipped_nodes(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """Each run of a small lesson is drawn with exactly the nodes of its search and its cuts."""
+    """Each run of a small lesson is drawn with exactly the nodes of its search and its cuts.
+
+    The leaves of a tree have their numbers from the first step on; those of cut subtrees are grey.
+    """
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.go("/learn")
         await expect(ada.page.locator(".lesson-card")).to_have_count(len(LESSONS))
+        await ada.page.get_by_text("The words, and where").click()
+        word = ada.page.locator(".words dl div", has=ada.page.get_by_text("prune", exact=True))
+        await expect(word.locator("dd")).to_have_text(definition_of("prune"))
+        await expect(word.locator("a")).to_have_attribute("href", "/learn/four-level-argument")
         for name in SMALL:
             for run, trace in enumerate(lesson_traces(name)):
                 await open_run(ada.page, name, run)
                 await expect(ada.page.locator(".runs .place")).to_contain_text(
                     f"of {len(trace.steps.what)}"
                 )
+                await ada.page.keyboard.press("End")
                 await assert_shows_all(ada.page, trace)
+        await open_run(ada.page, "four-level-tree", 0)
+        leaves = ada.page.locator(".runs glass-tree .leaf .value")
+        await expect(leaves).to_have_text([str(n) for n in (10, 11, 12, 9, 15, 14, 5, 4)])
+        await ada.page.keyboard.press("End")
+        tip = f"prune: {definition_of('prune')}"
+        await ada.page.get_by_text("Cut-offs", exact=True).hover()
+        await ada.page.get_by_text("Leaves", exact=True).hover()
+        await ada.page.get_by_text("Cut-offs", exact=True).hover()
+        await expect(ada.page.get_by_text("Cut-offs", exact=True)).to_have_attribute("title", tip)
+        unseen = ada.page.locator(".runs glass-tree .unseen .value")
+        await expect(unseen).to_have_text([str(n) for n in (13, 14, 2, 1, 8, 2, 7, 1)])
+
+
+async def test_a_state_machine_lights_up(chromium: Browser, server: ServerProcess) -> None:
+    """The states of a game are drawn once each; visited ones light up, with their values.
+
+    Without a memory the shared state is visited twice. A graph of one's own is drawn, too.
+    """
+    async with people(chromium, server.url, DESKTOP) as (ada,):
+        page = ada.page
+        await ada.go("/learn/pay-off?run=0&step=1")
+        await page.locator(".part-machine summary").click()
+        states = page.locator(".machine .state")
+        await expect(states).to_have_count(10)
+        await expect(page.locator(".machine .state.future")).to_have_count(9)
+        await page.keyboard.press("End")
+        await expect(page.locator(".machine .state.future")).to_have_count(0)
+        await expect(page.locator(".machine .visits")).to_have_text(["\N{MULTIPLICATION SIGN}2"])
+        await expect(states.first).to_contain_text("MAX 1")
+        await expect(page.locator(".machine .arrow")).to_have_count(10)
+        texts = await page.locator(".machine svg text").evaluate_all(
+            "texts => texts.map(text => text.getBoundingClientRect().toJSON())"
+        )
+        for one, other in combinations(texts, 2):
+            across = min(one["right"], other["right"]) - max(one["left"], other["left"])
+            down = min(one["bottom"], other["bottom"]) - max(one["top"], other["top"])
+            assert across < 1 or down < 3
+        graph = "a: max(x: b, y: c) b: min(go: d, 4) c: min(go: d, 2) d: 3"
+        await page.evaluate(OPEN, f"/glass?{urlencode({'graph': graph, 'algorithm': 'minimax'})}")
+        await page.locator(".part-machine summary").click()
+        await expect(page.locator(".machine")).to_contain_text("6 of 6 states visited, 1 of them")
 
 
 async def answer(page: Page, question: QuizQuestion, given: Answer) -> None:
@@ -112,21 +195,33 @@ async def answer(page: Page, question: QuizQuestion, given: Answer) -> None:
         await page.keyboard.press("Enter")
 
 
-@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desktop", "phone"])
-async def test_the_bar_does_not_cover_the_tree(
+@pytest.mark.parametrize("screen", [LAPTOP, PHONE], ids=["1366x768", "390x844"])
+async def test_nothing_covers_a_tree(
     chromium: Browser, server: ServerProcess, screen: dict[str, Any]
 ) -> None:
-    """With the first step the page scrolls as far as the tree stands above the sentence."""
+    """Every lesson opens on its first step, and no bar or button covers a label of its tree.
+
+    With the first key the page scrolls to the tree, which stays below the sentence.
+    """
     async with people(chromium, server.url, screen) as (ada,):
-        await ada.go("/learn/four-level-tree")
-        await expect(ada.page.locator(".runs .sentence")).to_contain_text("It visited")
-        await ada.page.keyboard.press("ArrowLeft")
-        await expect(ada.page.locator("glass-tree")).to_be_in_viewport(ratio=0.99)
-        tree = await ada.page.locator("glass-tree").bounding_box()
-        sentence = await ada.page.locator(".glass-viewer .sentence").bounding_box()
-        assert tree is not None
-        assert sentence is not None
-        assert tree["y"] + tree["height"] <= sentence["y"]
+        page = ada.page
+        await ada.go("/learn")
+        for name in LESSONS:
+            await page.evaluate(OPEN, f"/learn/{name}")
+            solution = page.get_by_role("button", name="Show the search step by step")
+            tree = page.locator(".runs glass-tree .node").first
+            await expect(solution.or_(tree).first).to_be_attached()
+            if await solution.count():
+                continue
+            await expect(page.locator(".runs .position").first).to_contain_text("Step 1 of")
+            labels, covered = await page.evaluate(COVERED)
+            assert labels, f"{name} has no label"
+            assert covered == [], name
+        await page.evaluate(OPEN, "/learn/four-level-tree")
+        await expect(page.locator(".runs .place")).to_contain_text("of 70")
+        await page.keyboard.press("ArrowRight")
+        await expect(page.locator("glass-tree")).to_be_in_viewport(ratio=0.99)
+        assert (await page.evaluate(COVERED))[1] == []
 
 
 async def test_two_searches_are_in_view(chromium: Browser, server: ServerProcess) -> None:
@@ -136,7 +231,7 @@ async def test_two_searches_are_in_view(chromium: Browser, server: ServerProcess
         tree = ada.page.locator(".pair-side .tree").first
         await tree.locator(".node").first.wait_for()
         await expect(tree).not_to_be_in_viewport(ratio=0.9)
-        await ada.page.keyboard.press("ArrowLeft")
+        await ada.page.keyboard.press("ArrowRight")
         await expect(tree).to_be_in_viewport(ratio=0.9)
 
 
@@ -171,7 +266,8 @@ async def test_the_exercises_are_solved_on_a_phone(
 ) -> None:
     """A wrong figure gets hints, the right one is solved; a tree is put into the best order.
 
-    An arrow key moves the focused branch, and buttons move the selected leaf.
+    An arrow key moves the focused branch, and buttons move the selected leaf. Statements say why
+    they are true or false, and a listing which of its lines is at fault.
     """
     async with people(chromium, server.url, PHONE) as (ada,):
         page = ada.page
@@ -192,6 +288,29 @@ async def test_the_exercises_are_solved_on_a_phone(
         await check.tap()
         await expect(figure.get_by_text("All right")).to_be_visible()
         await expect(page.locator(".glass-viewer")).to_be_visible()
+        await assert_fits(ada, in_height=False)
+
+        await page.evaluate(OPEN, "/learn/opaque-moves")
+        statements = page.locator(".statements-exercise")
+        await statements.get_by_role("button", name="Check").tap()
+        await expect(statements).to_contain_text("5 statements have no answer yet.")
+        exercise = load_lesson("opaque-moves").exercise
+        assert isinstance(exercise, Statements)
+        for statement, item in zip(
+            exercise.statements, await statements.locator("li").all(), strict=True
+        ):
+            await item.get_by_role("button", name=str(statement.is_true)).tap()
+        await statements.get_by_role("button", name="Check").tap()
+        await expect(statements).to_contain_text("All right. The model solution is below.")
+        await expect(statements).to_contain_text(f"✓ Right. {exercise.statements[0].reason}")
+        await assert_fits(ada, in_height=False)
+
+        await page.evaluate(OPEN, "/learn/bug-minimax")
+        listing = page.locator(".listing-exercise")
+        await listing.get_by_role("button", name="if is_final(p)").tap()
+        await expect(listing).to_contain_text("✗ Not this line.")
+        await listing.get_by_role("button", name="minimax(q, is_max)").tap()
+        await expect(listing).to_contain_text("✓ Right. is_max is handed on unchanged")
         await assert_fits(ada, in_height=False)
 
         await page.evaluate(OPEN, "/learn/move-order")
@@ -221,7 +340,7 @@ async def test_a_teacher_prints_a_lesson_and_opens_it_in_two_clicks(
         page = ada.page
         await ada.go("/")
         await page.get_by_role("link", name="Learn", exact=True).click()
-        await page.get_by_role("link", name="4. Alpha cut").click()
+        await page.get_by_role("link", name="8. Alpha cut").click()
         await expect(page.locator(".runs .glass-controls")).to_be_visible()
         sheet = page.locator(".handout")
         await expect(sheet).to_have_count(1)
@@ -257,10 +376,10 @@ async def test_a_lesson_in_a_frame_leaves_no_trace(
         lesson = page.frame_locator("iframe")
         await expect(lesson.locator("h1")).to_have_text("Did we need every leaf?")
         place = lesson.locator(".place")
-        await expect(place).to_contain_text("22 of 22")
+        await expect(place).to_contain_text("Step 1 of 22")
         await lesson.locator("h1").click()
-        await page.keyboard.press("ArrowLeft")
-        await expect(place).to_contain_text("21 of 22")
+        await page.keyboard.press("ArrowRight")
+        await expect(place).to_contain_text("Step 2 of 22")
         assert (await context.cookies(), sockets, faults) == ([], [], [])
         async with page.expect_console_message(lambda line: "frame-ancestors" in line.text):
             await page.goto(f"{url}/other")
@@ -295,7 +414,7 @@ async def school(url: str, paths: dict[str, str]) -> AsyncIterator[str]:
 async def test_the_lessons_pass_axe_and_fit(
     chromium: Browser, server: ServerProcess, screen: dict[str, Any], scheme: str
 ) -> None:
-    """axe finds nothing on the cards, on a lesson with its quiz, and on the exercises."""
+    """axe finds nothing on the cards, a lesson with its quiz, the exercises and the listings."""
     async with people(chromium, server.url, {**screen, "color_scheme": scheme}) as (ada,):
         await check_pages(ada)
 
@@ -306,7 +425,21 @@ async def check_pages(person: Person) -> None:
     await person.go("/learn")
     await expect(page.locator(".lesson-card")).to_have_count(len(LESSONS))
     assert await audit(page) == []
-    for name in ("four-level-tree", "beta-cut", "move-order"):
+    await page.evaluate(OPEN, "/listings")
+    await expect(page.locator(".printed")).to_have_count(len(LISTINGS))
+    await page.get_by_label("A tree of your own").fill("max(A: min(7, 4), B: min(3, 8))")
+    await page.get_by_role("button", name="Run the listings on it").click()
+    own = page.locator(".printed").first.get_by_role("row", name="Your tree")
+    await expect(own.locator("td")).to_have_text(["8", "4", "7", "7"])
+    await page.get_by_label("A tree of your own").fill("max(A: min(7, 4")
+    await page.get_by_role("button", name="Run the listings on it").click()
+    await expect(page.locator(".own-tree [role=alert]")).to_be_visible()
+    # The browser reports the refusal, too.
+    assert [fault for fault in person.faults if "400 (Bad Request)" not in fault] == []
+    person.faults.clear()
+    await assert_fits(person, in_height=False)
+    assert await audit(page) == []
+    for name in ("four-level-tree", "beta-cut", "move-order", "opaque-moves", "bug-end-test"):
         await page.evaluate(OPEN, f"/learn/{name}")
         await expect(page.locator(".handout")).to_have_count(1)
         await assert_fits(person, in_height=False)

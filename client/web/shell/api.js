@@ -6,10 +6,15 @@
  *     PositionView, RoomSummary} from "./protocol.js"
  */
 
-/** @typedef {{title: string, default: string, offered: string[], free?: boolean}} GameOption */
+/** @typedef {{title: string, default: string, offered: string[], free?: boolean, phrases?: Record<string, string>}} GameOption */
 /**
  * @typedef {{id: string, title: string, levels: number, level_names?: string[],
- *     aliases?: string[], options: Record<string, GameOption>, rules: string, view: BoardView, start?: PositionView}} GameDescription
+ *     aliases?: string[], goal?: string, search?: string, options: Record<string, GameOption>, rules: string,
+ *     view: BoardView, start?: PositionView, formats?: FileFormat[]}} GameDescription
+ * `goal` says in a sentence what a player tries to do. `search` is "teach" for a game for lessons.
+ *
+ * A format of files that matches of a game can be written in, the usual one first.
+ * @typedef {{name: string, title: string, suffix: string}} FileFormat
  */
 /**
  * @typedef {object} MatchSummary
@@ -27,8 +32,9 @@
  * @property {number | null} [turn] the seat to move, in your running matches
  */
 /**
- * @typedef {MatchSummary & {options: Record<string, string>, start: string, moves: Played[], view:
- *     BoardView | null, thoughts: Record<string, Info>, withheld?: string, spent_ms?: number[]}} StoredMatch
+ * @typedef {MatchSummary & {options: Record<string, string>, options_text?: string, start: string, moves: Played[], view:
+ *     BoardView | null, thoughts: Record<string, Info>, withheld?: string, spent_ms?: number[],
+ *     formats?: FileFormat[]}} StoredMatch
  * `spent_ms` has the time that each move took.
  */
 
@@ -109,7 +115,8 @@ export async function readRefusalReason() {
 /**
  * A position from which a match can start: its text as the server stores it, the board and the view.
  * `placeable` is there for the game's own start: whether `readPlaced` accepts pieces of this game.
- * @typedef {{start: string, board: BoardView, view: PositionView, placeable?: boolean}} StartPosition
+ * `mended` says what the server put right in the text, as sentences.
+ * @typedef {{start: string, board: BoardView, view: PositionView, placeable?: boolean, mended?: string[]}} StartPosition
  */
 
 /**
@@ -178,6 +185,15 @@ export async function listLessons() {
  */
 export function listMatches(limit, filter = {}) {
     return request(`/api/matches?${new URLSearchParams({ limit: String(limit), ...filter })}`);
+}
+
+/**
+ * The last matches of a room, the latest first; one that is running has no `over`.
+ * @param {string} room
+ * @returns {Promise<{matches: MatchSummary[]}>}
+ */
+export function listRoomMatches(room) {
+    return request(`/api/rooms/${encodeURIComponent(room)}/matches`);
 }
 
 /**

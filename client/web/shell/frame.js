@@ -12,7 +12,33 @@ import { isolated } from "./isolation.js";
 import { isDark, toggleTheme } from "./theme.js";
 
 /** The longest name that the server accepts, in characters. */
-export const MAX_NAME_CHARACTERS = 24;
+const MAX_NAME_CHARACTERS = 24;
+/**
+ * Returns the text of a field, shortened to a number of characters as the server counts them: code
+ * points. A `maxlength` counts UTF-16 units, of which an emoji has two or more.
+ * @param {{currentTarget: any, isComposing?: boolean}} event an input of the field
+ * @param {number} limit
+ * @returns {string}
+ */
+export function limitCharacters({ currentTarget: field, isComposing }, limit) {
+    if (!isComposing && [...field.value].length > limit) field.value = [...field.value.normalize()].slice(0, limit).join("");
+    return field.value;
+}
+
+/**
+ * The attributes of a field for a person's name.
+ * @param {string} value
+ * @param {() => void} onInput
+ */
+export function nameField(value, onInput) {
+    /** @type {(event: Event) => void} */
+    const oninput = (event) => {
+        limitCharacters(event, MAX_NAME_CHARACTERS);
+        onInput();
+    };
+    return { name: "name", dir: "auto", value, autocomplete: "nickname", spellcheck: "false", oninput };
+}
+
 /** From this time between ping and pong on, the connection is shown as slow, in milliseconds. */
 const SLOW_LAG_MS = 150;
 
@@ -126,17 +152,11 @@ function drawRename({ name, rename, renameError, clearRenameError, cancelRename 
     };
     const cancelOnEscape = (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && cancelRename();
     const input = {
-        name: "name",
-        dir: "auto",
-        value: name ?? "",
-        maxlength: MAX_NAME_CHARACTERS,
-        autocomplete: "nickname",
-        spellcheck: "false",
+        ...nameField(name ?? "", clearRenameError),
         "aria-label": "Your name",
         "aria-invalid": renameError !== null,
         "aria-describedby": renameError === null ? null : "rename-error",
         autofocus: true,
-        oninput: clearRenameError,
         onblur: clearRenameError,
     };
     return h(

@@ -5,7 +5,7 @@
  * @import {Content, VNode} from "../shell/elements.js"
  */
 
-import { drawPiece } from "../board/pieces.js";
+import { drawPiece, drawSide } from "../board/pieces.js";
 import { h } from "../shell/elements.js";
 import { aiTitle, occupantName, plural, sideName } from "../shell/words.js";
 
@@ -23,6 +23,8 @@ import { aiTitle, occupantName, plural, sideName } from "../shell/words.js";
  * @property {boolean} thinking whether the AI on this seat is searching
  * @property {boolean} you whether the viewer holds this seat
  * @property {"won" | "lost" | "drawn" | null} result
+ * @property {string} [score] the points over the matches of the room, against the player of the other
+ *     seat
  * @property {string} [prompt] what the player must choose to complete a move, or ""
  * @property {Content} [actions] the buttons for this seat
  * @property {string} [mark] what tells the player from others of the same name
@@ -51,14 +53,21 @@ export function drawPlayer(player) {
             ? h("span", { class: "badge", title: aiTitle(occupant) }, "AI")
             : null,
         you ? h("span", { class: "badge you" }, "you") : null,
+        player.score === undefined ? null : drawScore(player.score),
         h("span", { class: "side" }, sideName(board, seat)),
         board && player.pieces
             ? [drawCount(board, seat, player.pieces), drawAhead(board, seat, player.pieces)]
             : null,
         board ? drawHand(board, seat, player.hands) : null,
         player.actions ?? null,
-        h("span", { class: "turn" }, drawTurn(toMove, thinking, player.prompt ?? "", result)),
+        h("span", { class: "turn" }, drawTurn(toMove, thinking, player.prompt ?? "", player.score === undefined ? result : null)),
     );
+}
+
+/** @param {string} points */
+function drawScore(points) {
+    const text = `${points} over the matches of this room`;
+    return h("b", { class: "points", role: "img", "aria-label": text, title: text }, points);
 }
 
 /**
@@ -82,9 +91,11 @@ function drawTurn(toMove, thinking, prompt, result) {
  * @param {number} seat
  * @param {Record<string, string>} pieces
  */
-function drawCount({ kinds, counted }, seat, pieces) {
+function drawCount({ kinds, counted, stores }, seat, pieces) {
     if (!counted) return null;
-    const count = Object.values(pieces).filter((kind) => kinds[kind]?.side === seat).length;
+    const count = stores?.length
+        ? (stores[seat] ?? []).reduce((sum, cell) => sum + (kinds[pieces[cell] ?? ""]?.count ?? 0), 0)
+        : Object.values(pieces).filter((kind) => kinds[kind]?.side === seat).length;
     return h("span", { class: "count" }, plural(count, counted));
 }
 
@@ -109,23 +120,6 @@ function drawAhead(board, seat, pieces) {
         "span",
         { class: "hand ahead", role: "img", "aria-label": text, title: text },
         taken.map(({ kind, ahead }) => drawHandPieces(board, kind, ahead)),
-    );
-}
-
-/**
- * A piece of a side; a disc in its colour if it has no kind of its own.
- * @param {BoardView | null} board
- * @param {number} seat
- * @returns {VNode}
- */
-export function drawSide(board, seat) {
-    const colours = { "--side-0": board?.seats[0]?.colour ?? "", "--side-1": board?.seats[1]?.colour ?? "" };
-    const kind = Object.values(board?.kinds ?? {}).find(({ side }) => side === seat) ?? { name: "", side: seat };
-    const style = board?.board.style ?? "plain";
-    return h(
-        "svg",
-        { class: `side-piece board ${style}`, viewBox: "-.5 -.5 1 1", "aria-hidden": "true", ...colours },
-        drawPiece(kind),
     );
 }
 

@@ -13,7 +13,9 @@ from engine.teach.lessons import (
     designs,
     efficiency,
     first_cutoffs,
+    minimax,
     opponents,
+    printed_listings,
     whole_games,
 )
 from engine.teach.lessons.lesson import Lesson, perform
@@ -21,12 +23,14 @@ from engine.teach.trace import Trace
 
 #: The topics, in the recommended order.
 CHAPTERS: dict[str, ModuleType] = {
+    "What minimax is": minimax,
     "The first cut-offs": first_cutoffs,
     "How the algorithm is written": designs,
     "Whole games": whole_games,
     "What makes it fast": efficiency,
     "Where the search stops": depth_limits,
     "Other utilities, other opponents": opponents,
+    "The printed listings: find the bug": printed_listings,
 }
 
 

@@ -7,6 +7,7 @@
  * @import {NodeBoard} from "./node-board.js"
  * @import {SearchState} from "../trace/search-state.js"
  * @import {SearchTrace} from "../trace/trace.js"
+ * @import {TraceRequest} from "../trace/requests.js"
  * @import {View} from "../text/sentences.js"
  */
 
@@ -18,12 +19,12 @@ import { drawCounters } from "./counters.js";
 import { stateAt } from "../trace/search-state.js";
 import { VIEW_TEXTS, stepSentence } from "../text/sentences.js";
 import { toggle } from "../drawing/shown-nodes.js";
-import { drawLegend, drawTree } from "../drawing/tree.js";
+import { drawTree } from "../drawing/tree.js";
 import { nextStep } from "../trace/walk.js";
 
 /**
  * `step` is the step to show first, null for the last one. `onStep` is called when the user goes to
- * another step, `onView` when the user chooses the other view. `differs` and `differsCut` mark the
+ * another step, `onView` when the user chooses another view. `differs` and `differsCut` mark the
  * differences from another search. `isCompact` folds the board and the code. `label` names the tree on
  * a page with several.
  * @typedef {object} ViewerOptions
@@ -37,6 +38,7 @@ import { nextStep } from "../trace/walk.js";
  * @property {boolean} [hasControls]
  * @property {boolean} [isCompact]
  * @property {string} [label]
+ * @property {TraceRequest | null} [request] the search, for its state machine
  * @property {(row: number) => boolean} [differs]
  * @property {(row: number, move: string) => boolean} [differsCut]
  */
@@ -44,9 +46,10 @@ import { nextStep } from "../trace/walk.js";
 /** A tree of at most this many nodes has no overview, because it is drawn as a whole. */
 const MIN_OVERVIEW_NODES = 60;
 /** The names of the views. @type {[View, string][]} */
-const VIEWS = [
+export const VIEWS = [
     ["window", "Windows"],
     ["interval", "Intervals"],
+    ["bounds", "Bounds"],
 ];
 /** The modules that a viewer loads when it first needs them. @type {Record<string, () => Promise<any>>} */
 const LAZY_MODULES = {
@@ -54,6 +57,9 @@ const LAZY_MODULES = {
     overview: () => import("../drawing/overview.js"),
     outline: () => import("../drawing/outline.js"),
     files: () => import("./export.js"),
+    legend: () => import("../drawing/legend.js"),
+    tips: () => import("./tips.js"),
+    machine: () => import("./machine-part.js"),
 };
 /** The formats in which a search can be saved: name, suffix, media type, label. @type {[string, string, string, string][]} */
 const FILES = [
@@ -70,6 +76,8 @@ export class SearchViewer {
     #board = null;
     /** The lazily loaded modules by name; null while one is loading. @type {Map<string, any>} */
     #modules = new Map();
+    /** The state machine, once the reader has opened it. @type {any} */
+    #machine = null;
     #controls;
     /** The shown step; null is the end, also while the trace grows. @type {number | null} */
     #step;
@@ -143,7 +151,8 @@ export class SearchViewer {
     onKey(event) {
         if (event.defaultPrevented) return false;
         if (keyOf(event) === "v" && !event.ctrlKey && !event.metaKey && !event.altKey) {
-            this.#setView(this.#view === "window" ? "interval" : "window");
+            const names = VIEWS.map(([view]) => view);
+            this.#setView(names[(names.indexOf(this.#view) + 1) % names.length]);
             return true;
         }
         return (this.#options.hasControls ?? true) && this.#controls.onKey(event);
@@ -156,7 +165,7 @@ export class SearchViewer {
         this.#uncoverTree();
     }
 
-    /** Scrolls the page at the user's first step, so that the bar does not cover the tree. */
+    /** Scrolls the page at the user's first step, so that the controls and the tree below them are in view. */
     #uncoverTree() {
         if (this.#isUncovered) return;
         this.#isUncovered = true;
@@ -205,24 +214,31 @@ export class SearchViewer {
         const { hasControls = true, isCompact = false } = this.#options;
         const state = this.#shown();
         const hasOverview = this.trace.count > MIN_OVERVIEW_NODES;
+        const sentence = h("p", { class: "card sentence", key: "sentence" }, this.#sentence());
         this.#board ??= this.#makeBoard();
         // While a trace grows, its end moves on at once, so its board is not requested.
         if (this.trace.end !== null || this.#step !== null) this.#board?.prefetch(state);
         return h(
             "div",
-            { class: ["glass-viewer", isCompact && "compact"], key: "viewer" },
+            {
+                class: ["glass-viewer", isCompact && "compact"],
+                key: "viewer",
+                onpointerover: (/** @type {Event} */ { target }) => this.#module("tips")?.showTip(target),
+            },
             h(
                 "div",
                 { class: ["parts", hasControls && "has-bar"] },
                 h(
                     "div",
                     { class: "lead", key: "lead" },
+                    hasControls ? h("div", { class: "card bar", key: "bar" }, this.#controls.draw()) : null,
+                    hasControls ? sentence : null,
                     this.#drawTree(state),
                     hasOverview ? this.#drawOverview(state) : null,
-                    h("p", { class: "card sentence", key: "sentence" }, this.#sentence()),
-                    hasControls ? h("div", { class: "card bar", key: "bar" }, this.#controls.draw()) : null,
+                    hasControls ? null : sentence,
                 ),
                 h("div", { class: "side", key: "side" }, this.#drawSide(state, isCompact)),
+                this.#options.request ? this.#drawPart("machine", "State machine", false, () => this.#drawMachine(state)) : null,
             ),
         );
     }
@@ -389,10 +405,17 @@ export class SearchViewer {
         );
     }
 
+    /** @param {SearchState} state */
+    #drawMachine(state) {
+        const { request, app } = this.#options;
+        const module = request && this.#module("machine");
+        return module && (this.#machine ??= new module.MachinePart(request, () => app.update())).draw(this.trace, state);
+    }
+
     /** The key to the shapes, and the explanations of the views. */
     #drawKey() {
-        const views = this.trace.isWindowed ? VIEWS : VIEWS.slice(1);
-        return [drawLegend(this.trace), views.map(([view]) => h("p", { key: view, class: "muted" }, VIEW_TEXTS[view]))];
+        const views = this.trace.isWindowed ? VIEWS : VIEWS.slice(1, 2);
+        return [this.#module("legend")?.drawLegend(this.trace), views.map(([view]) => h("p", { key: view, class: "muted" }, VIEW_TEXTS[view]))];
     }
 }
 

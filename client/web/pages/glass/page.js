@@ -6,7 +6,6 @@
  * @import {Address} from "../../glass/trace/address.js"
  * @import {SearchPair} from "../../glass/viewer/pair.js"
  * @import {LessonRun} from "../../glass/trace/requests.js"
- * @import {View} from "../../glass/text/sentences.js"
  * @import {SearchTrace} from "../../glass/trace/trace.js"
  * @import {Content} from "../../shell/elements.js"
  * @import {Share} from "../../ui/share.js"
@@ -15,7 +14,7 @@
 
 import { readLesson } from "../../glass/trace/requests.js";
 import { Run } from "../../glass/trace/run.js";
-import { SearchViewer } from "../../glass/viewer/viewer.js";
+import { SearchViewer, VIEWS } from "../../glass/viewer/viewer.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { sentenceOf } from "../../shell/words.js";
@@ -172,7 +171,7 @@ export class GlassPage {
         if (this.#pair) this.#closeViewers();
         if (!first.trace || this.#viewer?.trace === first.trace) return this.#viewer?.onGrow();
         this.#closeViewers();
-        this.#viewer = new SearchViewer({ app: this.#app, trace: first.trace, ...this.#viewing });
+        this.#viewer = new SearchViewer({ app: this.#app, trace: first.trace, request: this.#subject, ...this.#viewing });
     }
 
     /**
@@ -197,11 +196,17 @@ export class GlassPage {
         this.#viewer = this.#pair = null;
     }
 
+    /** The request of the first search; null for a lesson's, and for a match, whose moves the server has. */
+    get #subject() {
+        const request = requestOf(this.#state);
+        return request && request.match === undefined ? request : null;
+    }
+
     /** The options of the viewers: the first step and view, and the callbacks for others. */
     get #viewing() {
         return {
             step: this.#state.step,
-            view: /** @type {View} */ (this.#state.view === "interval" ? "interval" : "window"),
+            view: VIEWS.find(([view]) => view === this.#state.view)?.[0] ?? "window",
             onStep: (/** @type {number} */ step) => this.#note({ step }),
             onView: (/** @type {string} */ view) => this.#note({ view }),
         };

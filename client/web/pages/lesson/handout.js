@@ -5,6 +5,7 @@
  * @import {Question} from "./answers.js"
  * @import {FigureNode} from "./figure.js"
  * @import {FigureExerciseBody} from "./figure-exercise.js"
+ * @import {ListingLine} from "./listing-exercise.js"
  * @import {QuizBody} from "./practice.js"
  * @import {SearchTrace} from "../../glass/trace/trace.js"
  * @import {Content, VNode} from "../../shell/elements.js"
@@ -12,7 +13,7 @@
 
 import { drawFigure } from "./figure.js";
 import { stateAt } from "../../glass/trace/search-state.js";
-import { drawPicture } from "../../glass/drawing/tree.js";
+import { drawPicture } from "../../glass/drawing/picture.js";
 import { h } from "../../shell/elements.js";
 
 /** Maximum number of questions on a sheet. */
@@ -20,7 +21,10 @@ const MAX_QUESTIONS = 7;
 /** Maximum number of nodes of a picture on a sheet. */
 const MAX_NODES = 150;
 /** The numbers of lines to write on, for an answer of each kind. */
-const LINES = { yes_no: 2, number: 1, names: 1, choice: 1, text: 3 };
+const LINES = { yes_no: 2, true_false: 2, number: 1, names: 1, choice: 1, text: 3 };
+
+/** What stands on the first line of an answer that chooses. @type {Partial<Record<keyof typeof LINES, string>>} */
+const CHOICES = { yes_no: "Yes ☐   No ☐   because", true_false: "True ☐   False ☐   because" };
 
 /** A question of a sheet. @typedef {{text: string, kind: keyof typeof LINES, reason: string}} Asked */
 /**
@@ -46,7 +50,7 @@ export function drawHandout({ lesson, body, trace, hasAnswers, address }) {
             ? h("p", null, h("strong", null, "With answers"))
             : h("p", { class: "for-names" }, "Name: ", h("span", { class: "rule" })),
         h("p", null, lesson.page),
-        hasAnswers ? drawSearch(trace) : drawGiven(body, trace),
+        hasAnswers && body.exercise?.kind !== "listing" ? drawSearch(trace) : drawGiven(body, trace),
         asked.length > 0 ? h("h2", null, "Questions") : null,
         h(
             "ol",
@@ -77,6 +81,9 @@ function questionsOf({ questions, exercise }) {
             { text: "Write the tree in an order in which it sees as few leaves as possible.", kind: "text", reason: `The least possible is ${least_leaves}.` },
         ];
     }
+    if (exercise?.kind === "listing") return [{ text: exercise.text, kind: "text", reason: exercise.reason }];
+    if (exercise?.kind === "statements")
+        return exercise.statements.map(({ text, is_true, reason }) => ({ text, kind: "true_false", reason: `${is_true ? "True" : "False"}. ${reason}` }));
     if (questions.length <= MAX_QUESTIONS) return questions;
     const step = (questions.length - 1) / (MAX_QUESTIONS - 1);
     return Array.from({ length: MAX_QUESTIONS }, (_, index) => /** @type {Question} */ (questions[Math.round(index * step)]));
@@ -89,10 +96,21 @@ function questionsOf({ questions, exercise }) {
  * @returns {Content}
  */
 function drawGiven({ questions, exercise, figure }, trace) {
+    if (exercise?.kind === "listing") return drawListing(exercise.lines);
+    if (exercise?.kind === "statements") return null;
     const root = exercise?.root ?? figure ?? questions.find((question) => question.figure)?.figure;
     if (!root) return drawSearch(trace, 0);
     const below = exercise?.kind === "figure" ? (/** @type {FigureNode} */ node) => drawGaps(node, exercise) : undefined;
     return drawFigure({ root, label: "The tree", below });
+}
+
+/**
+ * A listing, whose lines have numbers.
+ * @param {ListingLine[]} lines
+ */
+function drawListing(lines) {
+    const text = (/** @type {ListingLine} */ { parts }) => parts.map(([part, isAdded]) => (isAdded ? h("span", { class: "added" }, part) : part));
+    return h("ol", { class: "listing" }, lines.map((line, index) => h("li", { key: index }, h("code", null, text(line)))));
 }
 
 /**
@@ -131,7 +149,7 @@ function drawSearch(trace, step) {
 function drawAnswer({ kind, reason }, hasAnswers) {
     if (hasAnswers) return h("p", { class: "solution" }, reason);
     return Array.from({ length: LINES[kind] }, (_, index) =>
-        h("p", { class: "line", key: index }, kind === "yes_no" && index === 0 ? "Yes ☐   No ☐   because" : ""),
+        h("p", { class: "line", key: index }, index > 0 ? "" : (CHOICES[kind] ?? "")),
     );
 }
 

@@ -9,7 +9,7 @@
  * @import {Player} from "../../ui/players.js"
  */
 
-import { boardAspect, isFlipped } from "../../board/geometry.js";
+import { boardAspect, isFlipped, isWide, onUprightChange } from "../../board/geometry.js";
 import { h } from "../../shell/elements.js";
 import { keyOf } from "../../shell/keys.js";
 import { loadStyleSheet } from "../../shell/style-sheets.js";
@@ -17,13 +17,14 @@ import { drawStepper, scrollToShown } from "../../ui/moves.js";
 import { Share } from "../../ui/share.js";
 import { openKeysHelp } from "../../ui/sheets.js";
 import { drawTable, resultFor } from "../../ui/table.js";
-import { drawPanel, drawTabs, onTabsChange } from "../../ui/tabs.js";
+import { drawPanel, drawTabs, onTabsChange, setWideBoard } from "../../ui/tabs.js";
 import { numberedMove, playersOfSeat, sideName, versus } from "../../shell/words.js";
 import { MatchAnalysis } from "./analysis.js";
 import { ChanceView } from "./chances.js";
 import { LoadedMatch } from "./loaded-match.js";
 import { Navigation } from "./navigation.js";
 import { drawFailure, drawInfo, drawMoveCard, drawPlayback, drawPrintHead, drawSlider } from "./parts.js";
+import { openDownload, openEmbed } from "./files.js";
 import { drawReport } from "./report.js";
 import { Searches } from "./searches.js";
 import { drawLine, drawVerdict } from "./verdict.js";
@@ -73,7 +74,8 @@ export class ReplayPage {
         this.#searches = new Searches(app);
         this.#chances = new ChanceView(update);
         this.#share = new Share("Link to this position", `/match/${id}`, update, (text) => app.announce(text));
-        this.#stopListening = onTabsChange(update);
+        const stops = [onTabsChange(update), onUprightChange(update)];
+        this.#stopListening = () => stops.forEach((stop) => stop());
     }
 
     start() {
@@ -168,6 +170,8 @@ export class ReplayPage {
         if (this.#failure !== null && !match) return drawFailure(this.#failure);
         if (!match) return h("p", { class: "loading", key: "loading" }, "Opening the match…");
         const { shown } = this.#navigation;
+        const board = match.view?.board ?? null;
+        setWideBoard(isWide(board));
         const thinking = this.#searches.draw(match, this.#loaded, this.#analysis, shown);
         const go = (/** @type {number} */ ply) => this.#navigation.go(ply);
         const playOn = match.view ? () => void this.#playOn(match, this.#navigation.position) : null;
@@ -175,7 +179,7 @@ export class ReplayPage {
         const selected = thinking === null && this.#selectedTab === "thinking" ? "moves" : this.#selectedTab;
         return h(
             "div",
-            { class: "match-page replay", key: match.match, "--board-aspect": boardAspect(match.view?.board ?? null) },
+            { class: ["match-page replay", isWide(board) && "wide"], key: match.match, "--board-aspect": boardAspect(board) },
             h("h1", { class: "visually-hidden" }, `Replay of ${match.title}: ${players.join(" against ")}`),
             drawPrintHead(match),
             this.#drawTable(match, shown),
@@ -185,12 +189,12 @@ export class ReplayPage {
                 this.#drawState(match, shown),
                 this.#drawTabs(selected, thinking !== null),
                 drawPanel("thinking", selected, thinking),
-                drawPanel("moves", selected, drawMoveCard(match, { shown, go, analysis: this.#analysis, playOn, isOpening: this.#isOpening })),
+                drawPanel("moves", selected, drawMoveCard(match, { shown, go, analysis: this.#analysis, playOn, isOpening: this.#isOpening, download: () => openDownload(this.#app, match) })),
             ),
             h(
                 "div",
                 { class: "left" },
-                drawPanel("room", selected, drawInfo(this.#app, match, { share: this.#share, shown, flip: () => this.#turnBoard() })),
+                drawPanel("room", selected, drawInfo(this.#app, match, { share: this.#share, shown, flip: () => this.#turnBoard(), embed: () => this.#embed(match, shown) })),
                 drawPanel("analysis", selected, this.#drawAnalysis(match, shown)),
             ),
         );
@@ -203,13 +207,14 @@ export class ReplayPage {
     #drawTable(match, shown) {
         this.#drawnPosition = this.#navigation.line.view ?? this.#loaded.view(shown) ?? this.#drawnPosition;
         const position = this.#drawnPosition;
-        const bottom = this.#isTurned ? 1 : 0;
+        const side = sideOf(match, this.#app.model.you?.identity);
+        const bottom = this.#isTurned ? 1 - side : side;
         const scene = match.view && {
             board: match.view,
             position,
             moves: NO_MOVES,
             pending: null,
-            flip: isFlipped(match.view.board, null, this.#isTurned),
+            flip: isFlipped(match.view.board, side, this.#isTurned),
             label: `${match.title} board`,
             arrows: this.#searches.arrows,
         };
@@ -319,8 +324,27 @@ export class ReplayPage {
         this.#app.update();
     }
 
+    /**
+     * @param {StoredMatch} match
+     * @param {number} shown
+     */
+    #embed(match, shown) {
+        openEmbed(this.#app, match, { origin: this.#share.origin, ply: shown, flip: this.#isTurned });
+    }
+
     #turnBoard() {
         this.#isTurned = !this.#isTurned;
         this.#app.update();
     }
+}
+
+/**
+ * The seat from whose side a match is shown: the viewer's own; the first one for all others, and for a
+ * player of both sides.
+ * @param {StoredMatch} match
+ * @param {string | undefined} you
+ */
+function sideOf({ seats }, you) {
+    const own = seats.flatMap(({ identity, kind }, seat) => (identity === you && kind !== "ai" ? [seat] : []));
+    return own.length === 1 ? (own[0] ?? 0) : 0;
 }

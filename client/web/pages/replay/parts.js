@@ -11,8 +11,7 @@
 
 import { h } from "../../shell/elements.js";
 import { drawGlassLink, drawMoves } from "../../ui/moves.js";
-import { drawRulesButton } from "../../ui/rules.js";
-import { drawSettingsButton } from "../../ui/sheets.js";
+import { drawRulesButton, drawSettingsButton } from "../../ui/sheets.js";
 import { drawFlip } from "../../ui/table.js";
 import {
     agoText,
@@ -87,9 +86,9 @@ export function drawPlayback(playback, toggle, hasTimes) {
 /**
  * The moves with their marks, the result, and the links of the shown ply.
  * @param {StoredMatch} match
- * @param {{shown: number, go: (ply: number) => void, analysis: MatchAnalysis, playOn: (() => void) | null, isOpening: boolean}} state
+ * @param {{shown: number, go: (ply: number) => void, analysis: MatchAnalysis, playOn: (() => void) | null, isOpening: boolean, download: () => void}} state
  */
-export function drawMoveCard(match, { shown, go, analysis, playOn, isOpening }) {
+export function drawMoveCard(match, { shown, go, analysis, playOn, isOpening, download }) {
     const list = drawMoves({
         moves: match.moves,
         shown,
@@ -116,6 +115,7 @@ export function drawMoveCard(match, { shown, go, analysis, playOn, isOpening }) 
             { class: "ways-on" },
             playOn ? h("button", { class: "small", "aria-busy": isOpening, onclick: playOn }, isOpening ? "Opening…" : "Play on from here") : null,
             match.withheld ? null : drawGlassLink(match.match, shown),
+            match.formats ? h("button", { class: "small", onclick: download }, "Download") : null,
         ),
     );
 }
@@ -131,10 +131,10 @@ export function markOf(entry) {
 /**
  * @param {App} app
  * @param {StoredMatch} match
- * @param {{share: Share, shown: number, flip: () => void}} state
+ * @param {{share: Share, shown: number, flip: () => void, embed: () => void}} state
  */
-export function drawInfo(app, match, { share, shown, flip }) {
-    const options = optionsText(match.options);
+export function drawInfo(app, match, { share, shown, flip, embed }) {
+    const options = optionsText(match);
     const when = match.finished_ms ?? match.started_ms;
     return h(
         "section",
@@ -144,7 +144,7 @@ export function drawInfo(app, match, { share, shown, flip }) {
             "p",
             { class: "muted facts" },
             `${match.length} · ${agoText(when, Date.now())}`,
-            drawRulesButton(match.game, match.title),
+            drawRulesButton(app, match.game, match.title),
         ),
         share.draw(`?ply=${shown}`),
         h(
@@ -154,6 +154,7 @@ export function drawInfo(app, match, { share, shown, flip }) {
             drawFlip(flip),
             drawSettingsButton(app),
             h("button", { class: "small", onclick: () => print() }, "Print"),
+            h("button", { class: "small", onclick: embed }, "Embed"),
         ),
         match.seats.map((occupant, seat) =>
             occupant.kind === "ai" || occupant.identity === match.seats[seat - 1]?.identity

@@ -10,16 +10,25 @@
 
 import { listGames, listMatches } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
+import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { agoText, sentence } from "../../shell/words.js";
 import { drawMatch } from "../../ui/matches/matches.js";
 import { addressOf, leavesOutMatches, parametersOf, parseFilter, withChanges } from "./filter.js";
-import { drawForm } from "./form.js";
+import { drawForm, peopleOf } from "./form.js";
 import { PAGE_SIZE, momentOf, readPage } from "./reading.js";
+
+/**
+ * The page that was shown last and its address, for a user who comes back while there is no connection.
+ * @type {{address: string, page: MatchPage} | null}
+ */
+let shownLast = null;
 
 /** @implements {Page} */
 export class ReplaysPage {
     #app;
     #filter = parseFilter(location.search);
+    /** The people of the matches that were shown, by identity. @type {Record<string, string>} */
+    #people = {};
     /** @type {GameDescription[]} */
     #games = [];
     /** Answers to earlier requests than this one are dropped. */
@@ -41,6 +50,7 @@ export class ReplaysPage {
     }
 
     start() {
+        if (shownLast?.address === addressOf(this.#filter)) this.#show(shownLast.page, "loading");
         // On a slow line the matches come first.
         void this.#load().then(() => this.#loadGames());
     }
@@ -84,7 +94,9 @@ export class ReplaysPage {
         try {
             const goesOn = (/** @type {MatchPage} */ page) => request === this.#request && this.#show(page, "searching");
             const page = await readPage(listMatches, this.#filter, goesOn);
-            if (request === this.#request) this.#show(page, "loaded");
+            if (request !== this.#request) return;
+            shownLast = { address: addressOf(this.#filter), page };
+            this.#show(page, "loaded");
             return;
         } catch (error) {
             if (request !== this.#request) return;
@@ -97,10 +109,11 @@ export class ReplaysPage {
     /**
      * Shows a page as far as it is read. Returns true.
      * @param {MatchPage} page
-     * @param {"searching" | "loaded"} state
+     * @param {"loading" | "searching" | "loaded"} state
      */
     #show({ matches, next, previous = null }, state) {
         [this.#matches, this.#next, this.#previous, this.#state] = [matches, next, previous, state];
+        this.#people = { ...this.#people, ...peopleOf(matches) };
         this.#app.update();
         return true;
     }
@@ -114,7 +127,7 @@ export class ReplaysPage {
             "div",
             { class: "page narrow" },
             h("h1", null, "Replays"),
-            drawForm(this.#filter, { games: this.#games, matches: this.#matches, you, change }),
+            drawForm(this.#filter, { games: this.#games, people: this.#people, you, change }),
             this.#matches.length > 0
                 ? h(
                       "ul",
@@ -124,8 +137,29 @@ export class ReplaysPage {
                 : null,
             h("p", { key: "state", class: "muted", role: "status" }, this.#stateText()),
             this.#state === "failed" ? h("p", { key: "failed", role: "alert" }, `The matches could not be loaded. ${this.#failure}`) : null,
+            this.#matches.length > 0 ? h("p", { key: "files" }, h("button", { class: "small", onclick: () => void this.#openDownload() }, "Download these matches")) : null,
             this.#state === "failed" ? h("button", { class: "more", onclick: () => void this.#load() }, "Try again") : this.#drawPages(),
         );
+    }
+
+    /** Opens the dialog with the files of all matches that the filter accepts, of every page. */
+    async #openDownload() {
+        const { before: _before, after: _after, ...filter } = parametersOf(this.#filter);
+        const game = this.#games.find(({ id }) => id === filter.game);
+        // Every game has these two formats.
+        const general = this.#games[0]?.formats?.filter(({ name }) => name === "pgn" || name === "jsonl") ?? [];
+        try {
+            const [{ openDownload }] = await Promise.all([import("../../ui/files.js"), loadStyleSheet("ui/files.css")]);
+            await openDownload({
+                formats: game?.formats ?? general,
+                pathOf: (format) => `/api/export?${new URLSearchParams({ ...filter, format })}`,
+                hasText: false,
+                note: `The file has all finished public matches${leavesOutMatches(this.#filter) ? " that fit the filter" : ""}, the latest first.`,
+                announce: (text) => this.#app.announce(text),
+            });
+        } catch {
+            this.#app.toast("The server did not answer; try again when it is connected");
+        }
     }
 
     /** What the page is doing, or why it is not full; "" if there is nothing to say. */

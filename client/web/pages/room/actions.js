@@ -11,7 +11,7 @@ import { askToConfirm } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
-import { claimReason, isOneScreen, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
+import { claimReason, isBarred, isInviting, isOneScreen, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
 import { hasAi } from "../../ui/table.js";
 import { frozenText, occupantName, resultForViewer, sideName } from "../../shell/words.js";
 
@@ -23,29 +23,46 @@ import { frozenText, occupantName, resultForViewer, sideName } from "../../shell
 export function statusText(model, room) {
     const { match, seats } = room;
     const board = room.description?.view;
+    if (isBarred(model) && (!match || match.over?.how === "abort")) return BARRED_TEXT;
     if (match?.over) {
         const seat = viewerSeat(model);
         const hasResigned = match.over.how === "resign" && seat !== null && match.over.winner === 1 - seat;
         return `${resultForViewer(match.over, board, seat)}: ${hasResigned ? "you resigned" : match.over.reason}`;
     }
     if (room.frozen) return frozenText(room.frozen, match !== null);
-    if (!match) return seats.some((occupant) => occupant === null) ? "Waiting for a second player" : "";
+    if (!match) {
+        const free = seats.filter((occupant) => occupant === null).length;
+        return ["", "Waiting for a second player", "Two seats are free"][free] ?? "";
+    }
     const turn = room.views[headPly(room)]?.turn;
     if (turn == null) return "";
     if (turn === viewerSeat(model)) return "Your turn";
     if (seats[turn]?.kind !== "ai") return `${sideName(board, turn)} to move`;
-    const isAbsent = room.thoughts[headPly(room)]?.state === "absent";
-    return `${occupantName(seats[turn])} ${isAbsent ? "waits for an engine" : "is thinking"}`;
+    return `${occupantName(seats[turn])} ${doing(room.thoughts[headPly(room)])}`;
 }
+
+/**
+ * What an AI does whose turn it is: a game that is not compiled yet is getting ready.
+ * @param {Room["thoughts"][number] | undefined} thought
+ */
+function doing(thought) {
+    if (thought?.state === "absent") return "waits for an engine";
+    const isWaiting = thought?.state === "warming" || thought?.state === "queued";
+    return isWaiting && thought.ready != null ? `is getting ready: ${thought.ready} %` : "is thinking";
+}
+
+/** For whom the seat was not meant. */
+export const BARRED_TEXT = "The host keeps this seat for someone else. You may watch";
 
 /**
  * The open offers, the buttons for what the viewer may do in the match, and the link to its replay.
  * @param {App} app
  * @param {Room} room
  * @param {Content} offers
+ * @param {Content} [again] the buttons for another match
  * @returns {Content}
  */
-export function drawActions(app, room, offers) {
+export function drawActions(app, room, offers, again = null) {
     const { match } = room;
     if (!match) return null;
     if (!match.over)
@@ -57,7 +74,7 @@ export function drawActions(app, room, offers) {
         ];
     return [
         offers,
-        drawRematch(app, room),
+        again,
         match.moves.length > 0 && h("a", { key: "replay", class: "button", href: `/match/${match.id}` }, "Replay"),
         match.moves.length > 0 && h("a", { key: "analyse", class: "button", href: `/match/${match.id}?analyse` }, "Analyse"),
     ];
@@ -116,20 +133,6 @@ function drawEndButton(app, room) {
 }
 
 /**
- * The button for another match.
- * @param {App} app
- * @param {Room} room
- * @returns {Content}
- */
-function drawRematch(app, room) {
-    if (room.offers.length > 0 && permits(app.model, "decline")) return null;
-    if (!permits(app.model, "rematch")) return null;
-    const send = () => void app.command({ t: "rematch", room: room.id });
-    const text = hasAi(room.seats) || isOneScreen(room) ? "Play again" : "Offer a rematch";
-    return h("button", { key: "rematch", class: "main", onclick: send }, icon("again"), text);
-}
-
-/**
  * The buttons for one seat: to take it, to give it to an AI, or to leave it.
  * @param {App} app
  * @param {Room} room
@@ -145,8 +148,8 @@ export function drawSeatActions(app, room, seat, drawAiForm) {
         const sit = send({ t: "sit", room: room.id, seat });
         return [
             permits(model, "sit") ? h("button", { class: "small main", onclick: sit }, "Sit here") : null,
-            // Before the first match the invitation has these buttons.
-            room.match && permits(model, "add_ai") ? drawAiForm() : null,
+            // Where the room invites, the card has these buttons.
+            !isInviting(room) && permits(model, "add_ai") ? drawAiForm() : null,
         ];
     }
     if (seat === mySeat(model) && permits(model, "stand"))
