@@ -3,15 +3,13 @@
 Each function that Python calls is compiled with the code of the rules and of the search. One
 process that compiles all of them translates that code once; the processes of a test run that
 compile one function each translate it again and again, which takes more than twice the time.
-
-`python -m tests.support.compiled NUMBER COUNT` compiles all games for the process NUMBER of COUNT.
 """
 
 import gc
-import sys
 
 from engine.compiler import code_cache
 from engine.compiler.code_cache import Access, CacheBusy, NotCached
+from engine.compiler.native import CACHE
 from engine.game import Game
 from engine.rules.contract import OPTIONAL_HOOKS
 from engine.rules.registry import load_game, production_ids
@@ -46,14 +44,16 @@ def compiled(game: Game) -> Searcher:
         with code_cache.with_access(Access.LOAD):
             searcher.native.function(last)
     except (NotCached, CacheBusy):
-        for name in [*names, last]:
-            searcher.native.function(name)
+        # One process compiles the game; the others wait, and load what it has compiled.
+        with code_cache.locked(CACHE, f"{game.id}.whole"):
+            for name in [*names, last]:
+                searcher.native.function(name)
     searcher.prepare()
     return searcher
 
 
-def main(number: int, count: int) -> None:
-    """Compiles all games.
+def compile_all(number: int, count: int) -> None:
+    """Compiles all games, in the process `number` of `count`.
 
     The processes of a parallel run begin with different games, because a game that one of them
     compiles makes the others wait.
@@ -63,7 +63,3 @@ def main(number: int, count: int) -> None:
     for game_id in games[first:] + games[:first]:
         compiled(load_game(game_id))
         gc.collect()  # a game's types and intermediate code are cycles of objects
-
-
-if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))

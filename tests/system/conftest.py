@@ -18,10 +18,8 @@ def warm_engine() -> None:
     """Compiles all searches, so that no test waits for the compiler."""
     worker = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
     workers = os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
-    subprocess.run(
-        [sys.executable, "-m", "tests.support.compiled", worker, workers],
-        cwd=ROOT, check=True, capture_output=True,
-    )  # fmt: skip
+    program = f"from tests.support.compiled import compile_all; compile_all({worker}, {workers})"
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
