@@ -115,6 +115,9 @@ class Exports:
             )  # fmt: skip
         name = f"plyroom-{wanted.game or 'matches'}.{chosen.suffix}"
         response = web.StreamResponse(headers=_headers(chosen, name))
+        if request.method == "HEAD":  # the matches would be read for nobody
+            await response.prepare(request)
+            return response
         self._lists[address] += 1
         try:
             site = f"{public_origin(request, self._ports.settings.url)}/match/"

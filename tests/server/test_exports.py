@@ -106,6 +106,17 @@ async def test_a_running_match_has_the_moves_so_far() -> None:
         assert [record.match for record in await exported(node)] == ids[:1]
 
 
+async def test_a_head_request_reads_no_match(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request for the head of a list is answered without its matches."""
+    monkeypatch.setattr("server.web.export.read_slices", None)
+    async with matches(1) as (node, _, _), node.http() as http:
+        http.writer.write(f"HEAD /api/export HTTP/1.1\r\nHost: {node.host}\r\n\r\n".encode())
+        head = (await http.reader.readuntil(b"\r\n\r\n")).decode()
+        assert head.startswith("HTTP/1.1 200 OK")
+        assert 'filename="plyroom-matches.jsonl"' in head
+        assert (await http.request("/livez")).status == 200
+
+
 async def test_wrong_requests_are_refused_in_words() -> None:
     """An unknown match, an unknown format, and one of another game are refused."""
     async with matches() as (node, _, ids):
