@@ -8,8 +8,7 @@ events of the log; `follow`, `release` and `add` copy it from there.
 """
 
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,6 +37,26 @@ class SideClock(Struct, frozen=True):
     periods: int = 0
 
 
+class Counts(NamedTuple):
+    """The stage of a side and what it counts down, as events have them: None where the control has
+    no such thing.
+    """
+
+    stage: int | None
+    periods: int | None
+
+
+class TimedMove(Struct, frozen=True):
+    """A move of a match as a takeback sees it: the time that its turn had used with it, also before
+    an earlier takeback, and what the end of the turn gave (`gain_of`).
+    """
+
+    seat: int
+    turn_ms: int
+    gain_ms: int = 0
+    forced: bool = False
+
+
 class Clock(Struct, frozen=True):
     """The clocks of both sides in a match.
 
@@ -45,7 +64,7 @@ class Clock(Struct, frozen=True):
     `turn_ms` is the time that it has used in earlier moves of this turn and before a hold, and
     `move_ms` that of the present move before a hold. `opened` says which sides have finished their
     first turn, and `added` how often each side was given time. `held` is the reason for which the
-    clock stands, None if it runs.
+    clock stands, None if it runs. `moves` are those of the match.
     """
 
     control: TimeControl
@@ -57,6 +76,7 @@ class Clock(Struct, frozen=True):
     opened: tuple[bool, bool] = (False, False)
     added: tuple[int, int] = (0, 0)
     held: str | None = None
+    moves: tuple[TimedMove, ...] = ()
 
     @property
     def runs(self) -> bool:
@@ -71,22 +91,22 @@ class Press(Struct, frozen=True):
     spent_ms: int
 
 
-class TimedMove(Struct, frozen=True):
-    """A move of a match as a takeback sees it: the time that its turn had used with it, also before
-    an earlier takeback, and what the end of the turn gave (`gain_of`).
-    """
-
-    seat: int
-    turn_ms: int
-    gain_ms: int = 0
-    forced: bool = False
-
-
 def start_clock(control: TimeControl, turn: int, at_ms: int) -> Clock:
     """Returns the clock of a match that starts, in which `turn` moves first."""
     first = control.stages[0]
     side = SideClock(first.start_ms + first.reserve_ms, 0, _counted(control, 0))
     return Clock(control, (side, side), turn, at_ms)
+
+
+def counts_of(control: TimeControl, side: SideClock) -> Counts:
+    """The stage and the countdown of a side, as its event has them."""
+    has_stages = len(control.stages) > 1 or control.overtime is not None
+    return Counts(side.stage, side.periods) if has_stages else Counts(None, None)
+
+
+def side_of(left_ms: int, counts: tuple[int | None, int | None]) -> SideClock:
+    """The side that an event gives with these numbers; the inverse of `counts_of`."""
+    return SideClock(left_ms, counts[0] or 0, counts[1] or 0)
 
 
 def first_turn_ms(control: TimeControl) -> int:
@@ -139,18 +159,23 @@ def press(clock: Clock, spent_ms: int, ends_turn: bool, can_fall: bool = True) -
 def follow(clock: Clock, side: SideClock, spent_ms: int, next_turn: int, at_ms: int) -> Clock:
     """Returns the clock after a move of the side to move, with the numbers of its event."""
     seat = clock.turn
-    turn_ms = clock.turn_ms + spent_ms - clock.move_ms if next_turn == seat else 0
+    turn_ms = clock.turn_ms - clock.move_ms + spent_ms
+    move = TimedMove(seat, turn_ms, gain_of(clock, side, spent_ms))
     return replace(
-        clock, sides=_with(clock.sides, seat, side), turn=next_turn, since_ms=at_ms,
-        turn_ms=turn_ms, move_ms=0,
+        clock, sides=_with(clock.sides, seat, side), turn=next_turn, since_ms=at_ms, move_ms=0,
+        turn_ms=turn_ms if next_turn == seat else 0,
         opened=clock.opened if next_turn == seat else _with(clock.opened, seat, True),
+        moves=(*clock.moves, move),
     )  # fmt: skip
 
 
 def follow_pass(clock: Clock, next_turn: int, at_ms: int) -> Clock:
     """Returns the clock after a forced pass, which costs and earns nothing."""
-    opened = _with(clock.opened, clock.turn, True)
-    return replace(clock, turn=next_turn, since_ms=at_ms, turn_ms=0, move_ms=0, opened=opened)
+    return replace(
+        clock, turn=next_turn, since_ms=at_ms, turn_ms=0, move_ms=0,
+        opened=_with(clock.opened, clock.turn, True),
+        moves=(*clock.moves, TimedMove(clock.turn, 0, forced=True)),
+    )  # fmt: skip
 
 
 def gain_of(clock: Clock, side: SideClock, spent_ms: int) -> int:
@@ -167,6 +192,11 @@ def gain_of(clock: Clock, side: SideClock, spent_ms: int) -> int:
     entered = charged.stage < side.stage < len(control.stages)
     stage_ms = _stage_ms(control, charged.stage) if entered else 0
     return max(0, side.left_ms - charged.left_ms - stage_ms)
+
+
+def ran_before_last_move(clock: Clock) -> bool:
+    """Whether both sides had finished their first turn before the last move."""
+    return bool(clock.moves) and all(_opened(clock.moves[:-1], clock.moves[-1].seat))
 
 
 def sides_at(clock: Clock, at_ms: int) -> tuple[SideClock, SideClock]:
@@ -188,6 +218,24 @@ def add_time(clock: Clock, seat: int, ms: int) -> Clock:
     )
 
 
+def with_times(
+    clock: Clock,
+    clocks_ms: Sequence[int],
+    stages: Sequence[int] | None = None,
+    periods: Sequence[int] | None = None,
+) -> Clock:
+    """Returns the clock with the times of an event; None leaves stages or periods as they are."""
+    sides = tuple(
+        SideClock(
+            clocks_ms[seat],
+            side.stage if stages is None else stages[seat],
+            side.periods if periods is None else periods[seat],
+        )
+        for seat, side in enumerate(clock.sides)
+    )
+    return replace(clock, sides=(sides[0], sides[1]))
+
+
 def hold(clock: Clock, why: str, since_ms: int) -> Clock:
     """Returns the clock that stands since a time: what was used before is charged, the rest not."""
     used_ms = max(0, since_ms - clock.since_ms)
@@ -199,14 +247,10 @@ def hold(clock: Clock, why: str, since_ms: int) -> Clock:
 
 def release(clock: Clock, clocks_ms: Sequence[int], from_ms: int) -> Clock:
     """Returns the clock that runs again from a time on, with these times left."""
-    first, second = clock.sides
-    sides = (replace(first, left_ms=clocks_ms[0]), replace(second, left_ms=clocks_ms[1]))
-    return replace(clock, sides=sides, since_ms=from_ms, held=None)
+    return replace(with_times(clock, clocks_ms), since_ms=from_ms, held=None)
 
 
-def take_back(
-    clock: Clock, moves: Sequence[TimedMove], to_ply: int, turn: int, at_ms: int
-) -> Clock:
+def take_back(clock: Clock, to_ply: int, turn: int, at_ms: int) -> Clock:
     """Returns the clock after the moves from `to_ply` on were taken back; `turn` moves there.
 
     It gives no time. Both sides keep what they have, and the side to move is charged up to now. The
@@ -214,13 +258,13 @@ def take_back(
     given back, but their turns are to be made again. The turn that is played again has used the
     time that it had used before: a delay is free once.
     """
-    sides, control, undone = list(sides_at(clock, at_ms)), clock.control, moves[to_ply:]
+    sides, control, moves = list(sides_at(clock, at_ms)), clock.control, clock.moves
     abandoned_ms = clock.turn_ms + (max(0, at_ms - clock.since_ms) if clock.runs else 0)
     for seat in range(SEATS):
         sides[seat] = _without_gains(control, sides[seat], moves, to_ply, seat)
     opened = _opened(moves[:to_ply], turn)
     used_ms = 0
-    if turn == clock.turn and all(move.seat == turn for move in undone):
+    if turn == clock.turn and all(move.seat == turn for move in moves[to_ply:]):
         used_ms = abandoned_ms
     else:
         sides[clock.turn] = _abandon_turn(clock, sides[clock.turn], turn, abandoned_ms)
@@ -232,7 +276,7 @@ def take_back(
         used_ms = 0
     return replace(
         clock, sides=(sides[0], sides[1]), turn=turn, since_ms=max(at_ms, clock.since_ms),
-        turn_ms=used_ms, move_ms=0, opened=opened,
+        turn_ms=used_ms, move_ms=0, opened=opened, moves=moves[:to_ply],
     )  # fmt: skip
 
 
@@ -386,9 +430,13 @@ def _last_of_turn(moves: Sequence[TimedMove], to_ply: int, turn: int) -> TimedMo
 
 def _opened(kept: Sequence[TimedMove], turn: int) -> tuple[bool, bool]:
     """Which sides have finished a turn among the moves that are left."""
-    movers = [*(move.seat for move in kept), turn]
-    ended = {a for a, b in pairwise(movers) if a != b}
-    return 0 in ended, 1 in ended
+    opened = [False, False]
+    for ply, move in enumerate(kept):
+        following = kept[ply + 1].seat if ply + 1 < len(kept) else turn
+        opened[move.seat] |= following != move.seat
+        if all(opened):
+            break
+    return opened[0], opened[1]
 
 
 def _with(pair: tuple[_T, _T], index: int, value: _T) -> tuple[_T, _T]:

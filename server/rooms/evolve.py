@@ -16,17 +16,20 @@ from engine.view import SEATS
 from server.codes import Code
 from server.events import (
     CAPABILITIES,
+    CLOCK,
     AiTookOver,
     Configured,
     Created,
     Declined,
     Finished,
+    Held,
     Moved,
     Muted,
     Occupant,
     Offered,
     Player,
     PlayerReturned,
+    Released,
     Renamed,
     Required,
     RoomEvent,
@@ -34,12 +37,14 @@ from server.events import (
     SeatLeft,
     SeatTaken,
     Started,
+    TimeAdded,
     TookBack,
     Unknown,
     Unmuted,
 )
 from server.ids import NOBODY, IdentityId, MatchId, RoomId
-from server.rooms import notation, positions
+from server.rooms import clock, notation, positions
+from server.rooms.clock import Clock
 from server.rooms.matches import result_of
 from server.rooms.model import (
     CHAT_STAMPS,
@@ -53,6 +58,7 @@ from server.rooms.model import (
     TakebackOffer,
 )
 from server.rooms.questions import parse_question
+from server.time_controls import TimeControlError, parse_control
 
 #: The offers that this version supports, besides the takeback.
 OFFERS = frozenset({"draw", "rematch"})
@@ -85,13 +91,22 @@ def initial_room(room_id: RoomId, event: RoomEvent, at_ms: int, find_game: FindG
     except Exception:
         # A plug-in's file may raise anything while it is imported; the log must load even then.
         frozen = Code.GAME_FAULT
-    return Room(
+    room = Room(
         id=room_id, v=1, game=game, game_id=event.game, options=event.options,
         visibility=event.visibility, host=IdentityId(event.host),
         created_ms=at_ms, changed_ms=at_ms, frozen=frozen,
         start=event.start, one_screen=event.one_screen, takeback=event.takeback,
         rated=event.rated, help=event.help,
     )  # fmt: skip
+    return room if event.clock is None else _with_control(room, event.clock)
+
+
+def _with_control(room: Room, text: str) -> Room:
+    """The room with another time control, which a newer version may have written."""
+    try:
+        return replace(room, control=parse_control(text))
+    except TimeControlError:
+        return replace(room, frozen=Code.ROOM_NEWER)
 
 
 def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
@@ -119,6 +134,8 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
             return _without_offers(replace(room, seats=seats, match=match))
         case TookBack():
             return _evolve_took_back(room, event)
+        case TimeAdded() | Held() | Released():
+            return _evolve_clock(room, event)
         case AiTookOver() | PlayerReturned():
             return _evolve_substitution(room, event)
         case Renamed():
@@ -129,9 +146,10 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
             return _evolve_declined(room, event)
         case Configured():
             is_help_set = event.help is not None
-            return replace(
+            room = replace(
                 room, thinking=event.thinking, help=event.help if is_help_set else room.help
             )
+            return room if event.clock is None else _with_control(room, event.clock)
         case Muted():
             person = Player(event.identity, event.name)
             return replace(room, muted=(*_without(room.muted, event.identity), person))
@@ -140,7 +158,7 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
         case Created():
             return room
         case Required() if event.what in CAPABILITIES:
-            return room
+            return replace(room, requires_clock=room.requires_clock or event.what == CLOCK)
         case Required() | Unknown():
             return replace(room, frozen=Code.ROOM_NEWER)
         case _:
@@ -184,6 +202,15 @@ def _evolve_started(room: Room, event: Started) -> Room:
         room.v, room.changed_ms, first_seat=turn, turn=turn, turn_started_ms=room.changed_ms,
         thinking=event.thinking,
     )  # fmt: skip
+    if event.clock is not None and event.clocks_ms is not None:
+        room = _with_control(room, event.clock)
+        if room.control is not None and room.frozen is not Code.ROOM_NEWER:
+            started = clock.start_clock(room.control, turn, room.changed_ms)
+            match = replace(match, clock=clock.with_times(started, event.clocks_ms))
+    else:
+        room = replace(room, control=None)
+    if room.frozen is Code.ROOM_NEWER:
+        frozen = room.frozen
     # A new match is played by the current rules, which ends a freeze caused by an older match. A
     # missing game stays missing, and events of a newer version stay unknown.
     return replace(
@@ -302,6 +329,9 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
         match, moves=moves, position=position, digest=event.digest,
         turn=turn, turn_started_ms=room.changed_ms, recent=recent,
     )  # fmt: skip
+    if match.clock is not None:
+        next_turn = turn if position is not None else 1 - event.seat
+        match = replace(match, clock=_pressed(match.clock, event, next_turn, room.changed_ms))
     if room.offers or room.takeback_offers:
         return replace(
             room, match=match, frozen=frozen, moved_v=room.v, takeback_offers=(),
@@ -309,6 +339,33 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
             offers=tuple(seat for seat in room.offers if seat == event.seat),
         )  # fmt: skip
     return replace(room, match=match, frozen=frozen, moved_v=room.v)
+
+
+def _pressed(running: Clock, event: Moved, next_turn: int, at_ms: int) -> Clock | None:
+    """The clock after a move; None if the event has no times, which a clock must not invent."""
+    if event.forced:
+        return clock.follow_pass(running, next_turn, at_ms)
+    if event.clock_ms is None or event.spent_ms is None or event.seat != running.turn:
+        return None
+    side = clock.side_of(event.clock_ms, (event.stage, event.periods))
+    return clock.follow(running, side, event.spent_ms, next_turn, at_ms)
+
+
+def _evolve_clock(room: Room, event: TimeAdded | Held | Released) -> Room:
+    """The room with another time on the clock of its running match."""
+    match = room.running_match
+    if match is None or match.id != event.match or match.clock is None:
+        return room
+    match event:
+        case TimeAdded():
+            if event.seat not in range(SEATS):
+                return room
+            changed = clock.add_time(match.clock, event.seat, event.ms)
+        case Held():
+            changed = clock.hold(match.clock, event.why, event.since_ms)
+        case Released():
+            changed = clock.release(match.clock, event.clocks_ms, event.from_ms)
+    return replace(room, match=replace(match, clock=changed))
 
 
 def _evolve_took_back(room: Room, event: TookBack) -> Room:
@@ -336,6 +393,12 @@ def _evolve_took_back(room: Room, event: TookBack) -> Room:
         takeback_requests=(-1,) * SEATS,
         substitutions=tuple([_played_from(each, ply) for each in match.substitutions]),
     )  # fmt: skip
+    if match.clock is not None:
+        taken = None
+        if event.clocks_ms is not None and position is not None:
+            taken = clock.take_back(match.clock, ply, turn, room.changed_ms)
+            taken = clock.with_times(taken, event.clocks_ms, event.stages, event.periods)
+        match = replace(match, clock=taken)
     return replace(_without_offers(room), match=match, frozen=frozen)
 
 
@@ -390,7 +453,7 @@ def _evolve_moved_after_newer(room: Room, match: Match, event: Moved) -> Room:
     moves = (*match.moves[:ply], notation.played_move(event, room.game, position))
     match = replace(
         match, moves=moves, position=position, digest=event.digest,
-        turn=turn, turn_started_ms=room.changed_ms, recent=(),
+        turn=turn, turn_started_ms=room.changed_ms, recent=(), clock=None,
     )  # fmt: skip
     offers = tuple(seat for seat in room.offers if seat == event.seat)
     return replace(room, match=match, offers=offers, takeback_offers=(), moved_v=room.v)

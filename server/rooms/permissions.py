@@ -18,6 +18,7 @@ from server.commands import (
     Abort,
     Accept,
     AddAi,
+    AddTime,
     CallDraw,
     Chat,
     ClaimWin,
@@ -41,6 +42,7 @@ from server.commands import (
 from server.events import Moved, Occupant, RoomEvent
 from server.ids import IdentityId
 from server.rooms import chat_limits, full, muting, takebacks, thinking
+from server.rooms.clock import ran_before_last_move
 from server.rooms.model import (
     Actor,
     CommandRejected,
@@ -67,6 +69,7 @@ from server.rooms.refusals import (
     MATCH_RUNNING,
     NEWER,
     NO_AI,
+    NO_CLOCK,
     NO_DRAWS,
     NO_KEPT_SEAT,
     NO_MATCH,
@@ -88,6 +91,7 @@ from server.rooms.refusals import (
     SEAT_TAKEN,
     SETTING_LOCKED,
     TAKEBACK_REQUESTED,
+    TIME_ADDED,
     UNSURE,
     Refusal,
 )
@@ -98,6 +102,8 @@ from server.settings import Settings
 #: Turns after an offer before the player may offer a draw again, so that repeated offers do not
 #: harass the opponent. A turn is one ply, or more in games with extra turns.
 OFFER_AGAIN_TURNS = 10
+#: The time that a player gives the opponent with one command, and how often in a match.
+ADDED_MS, MAX_ADDED = 15_000, 8
 
 
 class SeeThinking:
@@ -342,6 +348,17 @@ def reclaim_seat(room: Room, viewer: Viewer) -> Refusal | None:
     return NO_KEPT_SEAT if room.kept_seat(viewer.identity) is None else None
 
 
+def add_time(room: Room, viewer: Viewer) -> Refusal | None:
+    match = room.running_match
+    if viewer.seat is None:
+        return NO_SEAT
+    if match is None:
+        return refusal_unless_running(room)
+    if match.clock is None or not match.clock.runs or not _is_playable(room, match):
+        return NO_CLOCK
+    return TIME_ADDED if match.clock.added[1 - viewer.seat] >= MAX_ADDED else None
+
+
 def position_help(room: Room, viewer: Viewer | None = None) -> Refusal | None:
     """The condition of all help with positions, for players and spectators alike.
 
@@ -523,6 +540,7 @@ DURING_MATCH: dict[Permission, Condition] = {
     CallDraw: call_draw,
     LetAiPlay: let_ai_play,
     ReclaimSeat: reclaim_seat,
+    AddTime: add_time,
     Hint: hint,
     Mute: muting.mute,
     Unmute: muting.unmute,
@@ -636,6 +654,7 @@ def leaves_permissions_unchanged(
         and room.frozen is None
         and match.position is not None
         and not match.substitutions
+        and (match.clock is None or ran_before_last_move(match.clock))
     )
 
 

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from server.rooms.clock import (
     Clock,
     Press,
-    TimedMove,
     add_time,
     available_ms,
     deadline_ms,
@@ -38,7 +37,6 @@ class Match:
 
     clock: Clock
     now_ms: int = 0
-    moves: list[TimedMove] = field(default_factory=list)
     #: The clocks before each move.
     before: list[Clock] = field(default_factory=list)
 
@@ -49,17 +47,14 @@ class Match:
         if pressed is None:
             return None
         seat, self.before = self.clock.turn, [*self.before, self.clock]
-        turn_ms = self.clock.turn_ms - self.clock.move_ms + pressed.spent_ms
-        gain_ms = gain_of(self.clock, pressed.side, pressed.spent_ms)
-        self.moves.append(TimedMove(seat, turn_ms, gain_ms))
         next_turn = 1 - seat if ends_turn else seat
         self.clock = follow(self.clock, pressed.side, pressed.spent_ms, next_turn, self.now_ms)
         return pressed
 
     def take_back(self, to_ply: int) -> None:
-        turn = self.moves[to_ply].seat
-        self.clock = take_back(self.clock, self.moves, to_ply, turn, self.now_ms)
-        del self.moves[to_ply:], self.before[to_ply:]
+        turn = self.clock.moves[to_ply].seat
+        self.clock = take_back(self.clock, to_ply, turn, self.now_ms)
+        del self.before[to_ply:]
 
 
 def match_of(text: str) -> Match:
@@ -171,7 +166,7 @@ def test_looking_at_a_clock_changes_nothing(
 
 
 def replace_match(match: Match) -> Match:
-    return Match(match.clock, match.now_ms, [*match.moves], [*match.before])
+    return Match(match.clock, match.now_ms, [*match.before])
 
 
 @given(controls(short=True), MOVES, some.lists(some.integers(0, 5), max_size=4))
@@ -192,7 +187,7 @@ def test_bronstein_allows_exactly_what_a_delay_allows(
         if (one.play(spent_ms, ends_turn) is None) | (other.play(spent_ms, ends_turn) is None):
             break
         if number % 5 == 4 and takebacks:
-            to_ply = max(0, len(one.moves) - 1 - takebacks.pop())
+            to_ply = max(0, len(one.clock.moves) - 1 - takebacks.pop())
             one.take_back(to_ply)
             other.take_back(to_ply)
     assert available_ms(one.clock) == available_ms(other.clock)
@@ -209,11 +204,11 @@ def test_a_takeback_gives_nobody_time(
     for spent_ms, ends_turn in moves:
         if match.play(spent_ms, ends_turn) is None:
             break
-    assume(match.moves)
+    assume(match.clock.moves)
     match.now_ms += wait_ms
     clock = match.clock
     assume(not all(clock.opened) or wait_ms < available_ms(clock))
-    to_ply = max(0, len(match.moves) - 1 - back)
+    to_ply = max(0, len(match.clock.moves) - 1 - back)
     now, earlier = sides_at(clock, match.now_ms), match.before[to_ply]
     match.take_back(to_ply)
     for seat in (0, 1):
@@ -245,7 +240,7 @@ def test_endless_takebacks_give_no_endless_turn(spent_ms: int, times: int) -> No
             if match.play(spent_ms * 10) is None:
                 break
             used_ms += spent_ms * 10
-            match.take_back(len(match.moves) - 1)
+            match.take_back(len(match.clock.moves) - 1)
         floor_ms = 1_000 + 5_000 * (match.clock.sides[0].periods if "x" in text else 1)
         assert available_ms(match.clock) <= max(floor_ms, start_ms - used_ms + 1_000)
 
