@@ -50,6 +50,7 @@ class GameInfo(Struct, frozen=True):
     rules: str = ""
     search: str = "production"
     aliases: tuple[str, ...] = ()
+    goal: str = ""
 
 
 class Thought(Struct, frozen=True):

@@ -15,6 +15,7 @@ from engine.view import SEATS, MoveView, PositionView
 from server.events import (
     AiTookOver,
     AnyEvent,
+    Barred,
     Configured,
     Created,
     Declined,
@@ -52,6 +53,7 @@ from server.protocol.messages import (
     Turn,
     View,
 )
+from server.series import Score, add_result, score_between
 
 #: Maximum number of lines of chat in the model; older lines are dropped.
 MAX_CHAT_LINES = 200
@@ -71,8 +73,10 @@ class Model(Struct, frozen=True, kw_only=True):
     the commands that the server permits the viewer, besides those of `turn`; None if the server is
     of an earlier version, which does not send them. `thinking_setting` says who may see an AI's
     thinking during the next matches, and `has_help` whether people who play each other get help
-    with positions. `muted` has the people whom the host has muted, and `chat_commands` the names of
-    the bot's commands.
+    with positions. `muted` has the people whom the host has muted, `barred` those who may not sit
+    in the room any more, and `chat_commands` the names of the bot's commands. `next_offer` is the
+    open proposal of the next game, and `series` has the points of the players against each other,
+    over all matches of the room.
     """
 
     room: str
@@ -98,6 +102,9 @@ class Model(Struct, frozen=True, kw_only=True):
     has_help: bool = False
     chat_commands: tuple[str, ...] = ()
     muted: tuple[Player, ...] = ()
+    barred: tuple[Player, ...] = ()
+    next_offer: Proposal | None = None
+    series: tuple[Score, ...] = ()
 
     @property
     def my_seat(self) -> int | None:
@@ -123,6 +130,11 @@ class Model(Struct, frozen=True, kw_only=True):
     def is_one_screen(self) -> bool:
         """Whether one player holds both seats."""
         return self.description is not None and self.description.one_screen
+
+    @property
+    def score(self) -> tuple[int, int] | None:
+        """The half points of the players on both seats against each other; None without any."""
+        return score_between(self.series, self.seats)
 
     @property
     def ply(self) -> int:
@@ -220,6 +232,7 @@ def _apply_snapshot(model: Model, snapshot: Snapshot) -> Model:
         match=snapshot.match,
         offers=snapshot.offers,
         takebacks=tuple(each for each in snapshot.proposals if each.what == "takeback"),
+        next_offer=next((each for each in snapshot.proposals if each.what == "next"), None),
         chat=snapshot.chat[-MAX_CHAT_LINES:],
         latest_view=None,
         turn=None,
@@ -227,6 +240,8 @@ def _apply_snapshot(model: Model, snapshot: Snapshot) -> Model:
         thinking_setting=snapshot.thinking,
         has_help=snapshot.help,
         muted=snapshot.muted,
+        barred=snapshot.barred,
+        series=snapshot.series,
     )
 
 
@@ -257,7 +272,7 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
             return replace(model, seats=_with_seat(model.seats, event.seat, event.occupant))
         case SeatLeft():
             seats = _with_seat(model.seats, event.seat, None)
-            return replace(model, seats=seats, offers=(), takebacks=())
+            return replace(model, seats=seats, offers=(), takebacks=(), next_offer=None)
         case Started():
             match_state = MatchState(
                 id=event.match,
@@ -269,8 +284,9 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
                 thinking=event.thinking,
             )
             return replace(
-                model, seats=event.seats, match=match_state, offers=(), takebacks=(), thinking=None
-            )
+                model, seats=event.seats, match=match_state, offers=(), takebacks=(),
+                next_offer=None, thinking=None,
+            )  # fmt: skip
         case Moved():
             return _apply_moved(model, event)
         case TookBack():
@@ -280,6 +296,14 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
         case Offered(what="takeback", to_ply=int()):
             request = Proposal(event.seat, event.what, event.to_ply)
             return replace(model, takebacks=(*model.takebacks, request))
+        case Offered(what="next", game=str(), seats=(0, 1) | (1, 0)):
+            offer = Proposal(
+                event.seat, event.what, None, v, event.game, event.options or {}, event.seats,
+                event.level, event.title or event.game,
+            )  # fmt: skip
+            return replace(model, next_offer=offer)
+        case Declined(what="next"):
+            return replace(model, next_offer=None)
         case Declined(what="takeback"):
             return replace(model, takebacks=_after_decline(model.takebacks, event.seat))
         case Offered() | Declined() if event.what not in OFFERS:
@@ -297,6 +321,9 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
             return replace(model, muted=(*_without(model.muted, event.identity), person))
         case Unmuted():
             return replace(model, muted=_without(model.muted, event.identity))
+        case Barred():
+            person = Player(event.identity, event.name)
+            return replace(model, barred=(*_without(model.barred, event.identity), person))
         case Said():
             line = ChatLine(
                 v, at, event.name, event.text, event.to, event.identity,
@@ -353,7 +380,10 @@ def _apply_finished(model: Model, event: Finished) -> Model:
         model.match, over=MatchResult(event.winner, event.how, event.reason, event.points)
     )
     seats = tuple(_without_keeper(occupant) for occupant in model.seats)
-    return msgspec.structs.replace(model, seats=seats, match=match, offers=(), takebacks=())
+    series = add_result(model.series, match.seats, event.winner, event.how)
+    return msgspec.structs.replace(
+        model, seats=seats, match=match, offers=(), takebacks=(), next_offer=None, series=series
+    )
 
 
 def _without_keeper(occupant: Occupant | None) -> Occupant | None:
@@ -391,6 +421,8 @@ def _apply_renamed(model: Model, event: Renamed) -> Model:
 
 
 def _with_name(occupant: Occupant, event: Renamed) -> Occupant:
+    if occupant.own_name:
+        return occupant
     player = occupant.kept_for
     if occupant.identity == event.identity and occupant.kind != "ai":
         return msgspec.structs.replace(occupant, name=event.name)

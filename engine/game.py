@@ -7,6 +7,7 @@ rules uncompiled, so that a server loads neither native code nor a compiler.
 """
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -106,6 +107,16 @@ class Game:
     @property
     def options(self) -> Mapping[str, Option]:
         return self.rules.OPTIONS
+
+    @property
+    def goal(self) -> str:
+        """What a player tries to do, in one sentence; the first sentence of the rules where the
+        rules file does not say.
+        """
+        if self.rules.GOAL:
+            return self.rules.GOAL
+        text = " ".join(self.rules.RULES.split())
+        return re.split(r"(?<=[.!?]) ", text, maxsplit=1)[0]
 
     def check_options(self, options: Mapping[str, str]) -> dict[str, str]:
         """All options with their values, defaults filled in; OptionError names the valid ones."""

@@ -35,7 +35,7 @@ from server.analysis.runner import open_analyses
 from server.bot.bot import open_bot
 from server.bot.coach import open_coach
 from server.bot.hints import open_hints
-from server.bot.registry import all_commands
+from server.bot.registry import all_commands, kind_of_question
 from server.bus.base import Bus
 from server.bus.broker import broker_of
 from server.bus.local import LocalBus
@@ -164,7 +164,7 @@ async def _open_with_store(
             find_game=load_game, now_ms=wall_clock_ms, new_id=random_id, metrics=metrics,
             studies=studies, reached=make_failpoint(settings.failpoint),
             background=BackgroundSearches(all_engines, settings, time.monotonic),
-            chat_commands=tuple(all_commands()),
+            chat_commands=tuple(all_commands()), kind_of_question=kind_of_question,
         )  # fmt: skip
         async with open_node(ports, client_folder()) as running:
             yield running

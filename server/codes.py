@@ -81,6 +81,14 @@ class Code(StrEnum):
     SEAT_EMPTY = "seat.empty", "A seat that must be taken is empty."
     SEAT_ALREADY = "seat.already", "A player who has a seat may not do that."
     SEAT_NONE = "seat.none", "Only a player who has a seat may do that."
+    SEAT_BARRED = (
+        "seat.barred",
+        "The host keeps the seats of this room for others; the person may watch.",
+    )
+    BAR_NONE = (
+        "bar.none",
+        "There is no such person to bar, or both sides have moved since the person sat down.",
+    )
     SEAT_LOCKED = "seat.locked", "Seats cannot change while a match is running."
     HOST_ONLY = "host.only", "Only the host, who created the room, may do that."
     MATCH_NONE = "match.none", "The room has not had a match yet."

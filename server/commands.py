@@ -65,11 +65,16 @@ ThinkingSetting = Literal["all", "spectators", "after"]
 #: The audience of a line of chat.
 ChatTo = Literal["room", "spectators"]
 #: What a player may offer the opponent.
-OfferKind = Literal["draw", "rematch", "takeback"]
+OfferKind = Literal["draw", "rematch", "takeback", "next"]
 
 
-class MySeat(Struct, frozen=True, tag_field="who", tag="me"):
-    """The creator of the room takes this seat."""
+class MySeat(Struct, frozen=True, tag_field="who", tag="me", omit_defaults=True):
+    """The creator of the room takes this seat.
+
+    On one screen the seat may have a `name` of its own, for the person who plays that side.
+    """
+
+    name: Annotated[str, Meta(max_length=200)] | None = None
 
 
 class OpenSeat(Struct, frozen=True, tag_field="who", tag="open"):
@@ -94,6 +99,15 @@ class AiSeat(Struct, frozen=True, tag_field="who", tag="ai", omit_defaults=True)
 SeatWish = MySeat | OpenSeat | AiSeat
 
 
+#: The id of a game.
+GameId = Annotated[str, Meta(max_length=64)]
+#: The options of a game: values by name.
+GameOptions = Annotated[
+    dict[Annotated[str, Meta(max_length=40)], Annotated[str, Meta(max_length=200)]],
+    Meta(max_length=16),
+]
+
+
 class Create(Struct, frozen=True, tag_field="t", tag="create", omit_defaults=True):
     """Creates a room.
 
@@ -102,6 +116,7 @@ class Create(Struct, frozen=True, tag_field="t", tag="create", omit_defaults=Tru
     - `start` is the text of a position from which the room's matches start, null for the game's
       own start. `GET /api/position` checks such a text and shows the board.
     - With `one_screen` the creator takes both seats, whatever `seats` says, and plays both sides.
+      A `name` in `seats` is then that of the side, which no change of the creator's name changes.
     - `takeback` says whether players may take moves back.
     - `thinking` says who may see an AI's thinking while a match is running.
     - `help` says whether the room gives help with positions while two people play each other.
@@ -109,11 +124,8 @@ class Create(Struct, frozen=True, tag_field="t", tag="create", omit_defaults=Tru
     """
 
     id: CommandId
-    game: Annotated[str, Meta(max_length=64)]
-    options: Annotated[
-        dict[Annotated[str, Meta(max_length=40)], Annotated[str, Meta(max_length=200)]],
-        Meta(max_length=16),
-    ] = {}
+    game: GameId
+    options: GameOptions = {}
     visibility: Visibility = "public"
     seats: Annotated[tuple[SeatWish, ...], Meta(min_length=SEATS, max_length=SEATS)] = (
         MySeat(),
@@ -223,6 +235,25 @@ class Rematch(Command, frozen=True, tag="rematch"):
     """
 
 
+class NextGame(Command, frozen=True, tag="next_game"):
+    """Proposes the room's next match, of any game, to the opponent.
+
+    The match starts at once when the opponent is an AI, on one screen, and when the host of a match
+    between AI seats asks. Otherwise the opponent accepts it by the version of its `offered`. A room
+    has one proposal at a time: a new one, by either player, replaces it.
+
+    - `options` are those of the game, which has defaults for the others.
+    - `seats` has for each seat of the match the seat that its player holds now: [1, 0] swaps the
+      sides.
+    - `level` is that of the AI; null keeps the AI as it is, at a level that the game has.
+    """
+
+    game: GameId
+    options: GameOptions = {}
+    seats: tuple[SeatNumber, SeatNumber] = (1, 0)
+    level: Level | None = None
+
+
 class Claim(Command, frozen=True, tag="claim"):
     """Claims a draw under the game's rules.
 
@@ -242,11 +273,13 @@ class Accept(Command, frozen=True, tag="accept"):
 
     `what` names the offer; null stands for the draw while a match is running, otherwise for the
     rematch, and for the takeback if nothing else is offered. `ply` is the number of moves at which
-    a takeback was asked for, so that a late answer cannot accept another one.
+    a takeback was asked for, so that a late answer cannot accept another one. `next` needs `v`, the
+    version of the event that proposed the game.
     """
 
     what: OfferKind | None = None
     ply: Count | None = None
+    v: Count | None = None
 
 
 class Decline(Command, frozen=True, tag="decline"):
@@ -291,8 +324,10 @@ class Chat(Command, frozen=True, tag="chat"):
     sender's last lines is refused.
 
     A line that begins with `/` is a question to the room's bot, and so are a few plain questions in
-    a room with an AI. The bot sends an `answer` to the asker, or answers all with a `said` event.
-    A person may ask six questions a minute.
+    a room with an AI and lines that name the bot ("@bot", "bot,"). The bot sends an `answer` to the
+    asker, or answers all with a `said` event. A line that begins with `/` goes to its author only,
+    `to` is `author` then, unless its answer is for all; everyone else receives `hidden`. A person
+    may ask six questions a minute that need a search, and write twenty lines that nobody else sees.
     """
 
     text: Annotated[str, Meta(max_length=MAX_CHAT)]
@@ -323,6 +358,16 @@ class Unmute(Command, frozen=True, tag="unmute"):
     identity: PersonId
 
 
+class Bar(Command, frozen=True, tag="bar"):
+    """Frees the seat of a person for whom it was not meant, who may then watch but not sit here.
+
+    Host only, and only until both sides have moved since the person sat down. A running match ends
+    without a result.
+    """
+
+    identity: PersonId
+
+
 #: Every command that a client may give. They stand here by name: any other is the server's own, and
 #: a client that sends it is refused.
 ClientCommand = (
@@ -339,6 +384,7 @@ ClientCommand = (
     | OfferDraw
     | Accept
     | Rematch
+    | NextGame
     | Decline
     | ClaimWin
     | CallDraw
@@ -349,6 +395,7 @@ ClientCommand = (
     | Hint
     | Mute
     | Unmute
+    | Bar
 )
 
 

@@ -33,7 +33,8 @@ class Occupant(Struct, frozen=True, omit_defaults=True):
     or by a strategy.
 
     `kind` is `guest` or `ai`. `depth`, in plies, and `evaluator` are those of the strategy. An AI
-    that plays on for a player who has gone keeps the seat for that player, `kept_for`.
+    that plays on for a player who has gone keeps the seat for that player, `kept_for`. `own_name`
+    says that the name is the seat's own, on one screen, and not that of the identity.
     """
 
     identity: str
@@ -45,6 +46,7 @@ class Occupant(Struct, frozen=True, omit_defaults=True):
     depth: int | None = None
     evaluator: str | None = None
     kept_for: Player | None = None
+    own_name: bool = False
 
 
 class Event(Struct, frozen=True, tag_field="kind", omit_defaults=True):
@@ -81,7 +83,8 @@ class Required(Event, frozen=True, tag="required"):
 
     A program that does not define `what` shows the room, but does not play it. `what` is
     `strategies`: a strategy may hold a seat; `start`, `one_screen` or `rated`: those fields of
-    `created`; `clock`: the room's matches may have clocks.
+    `created`; `games`: the room's matches may be of different games; `own_names`: a seat may have
+    a name of its own; `clock`: the room's matches may have clocks.
     """
 
     what: Word
@@ -119,6 +122,11 @@ class Started(Event, frozen=True, tag="started"):
 
     `number` counts the matches of the room, `start` is the start position as text, and `rules` is
     the digest of the game's rules. `thinking` is the room's setting, which this match keeps.
+
+    Where the match is of another game than the one before, or has other options, `game` and
+    `options` are those of the match and, from now on, of the room; the room's matches then start
+    from the game's own start. `title` is the game's name for people.
+
     `clock` is the match's time control, null for none, and `clocks_ms` what both sides start with.
     """
 
@@ -128,6 +136,9 @@ class Started(Event, frozen=True, tag="started"):
     rules: str
     seats: tuple[Occupant, ...]
     thinking: Word = "all"
+    game: str | None = None
+    options: dict[str, str] | None = None
+    title: str | None = None
     clock: str | None = None
     clocks_ms: tuple[int, int] | None = None
 
@@ -174,6 +185,8 @@ class Moved(Event, frozen=True, tag="moved"):
 Termination = Literal[
     "board", "resign", "abort", "failure", "claim", "agreement", "gone", "flag", "noshow"
 ]
+#: How a match without a winner ended if it was drawn. Any other end is no result.
+DRAWN_ENDS = ("board", "claim", "agreement", "gone", "flag")
 
 
 class Finished(Event, frozen=True, tag="finished"):
@@ -250,18 +263,26 @@ class Released(Event, frozen=True, tag="released"):
 
 
 class Offered(Event, frozen=True, tag="offered"):
-    """A player offered a draw or a rematch, or asked to take a move back.
+    """A player offered a draw or a rematch, proposed the next game, or asked to take a move back.
 
     An offer of a draw lapses when the opponent moves or a move is taken back, a takeback with any
-    change of the position.
+    change of the position. A proposal of the next game replaces an earlier one; the version of this
+    event names it in `accept`.
 
-    `what` is `rematch`, `draw` or `takeback`. `to_ply` is the ply to which a takeback would return,
-    null for other offers.
+    `what` is `rematch`, `draw`, `takeback` or `next`. `to_ply` is the ply to which a takeback would
+    return. The other fields are those of the command `next_game`, and null for other offers: the
+    `game` with its `options`, and in `seats`, for each seat of the match, the seat that its player
+    holds now. `title` is the game's name for people.
     """
 
     seat: int
     what: Word = "rematch"
     to_ply: int | None = None
+    game: str | None = None
+    options: dict[str, str] | None = None
+    seats: tuple[int, ...] | None = None
+    level: int | None = None
+    title: str | None = None
 
 
 class Declined(Event, frozen=True, tag="declined"):
@@ -319,13 +340,25 @@ class Unmuted(Event, frozen=True, tag="unmuted"):
     name: str
 
 
+class Barred(Event, frozen=True, tag="barred"):
+    """The host kept a seat for someone else: the person left it and may not sit in this room again.
+
+    The person may still watch. `name` is the person's name at that time.
+    """
+
+    identity: str
+    name: str
+
+
 class Said(Event, frozen=True, tag="said"):
     """A line of chat.
 
-    - `to` is `room` or `spectators`.
+    - `to` is `room`, `spectators`, or `author` for a question to the room's bot that nobody else
+      sees.
     - `by` is `bot` for a line of the room's bot, and empty for one of a person. `answers` is then
       the version of the line that it answers.
     - `links` says whether clients may show the addresses in the line as links.
+    - `cheap` says that the line is a question to the bot that needs no search.
     """
 
     identity: str
@@ -335,12 +368,13 @@ class Said(Event, frozen=True, tag="said"):
     by: Word = ""
     answers: int | None = None
     links: bool = False
+    cheap: bool = False
 
 
 #: The capabilities that `Required` names and this version has.
 STRATEGIES, START, ONE_SCREEN, RATED = "strategies", "start", "one_screen", "rated"
-CLOCK = "clock"
-CAPABILITIES = frozenset({STRATEGIES, START, ONE_SCREEN, RATED, CLOCK})
+GAMES, OWN_NAMES, CLOCK = "games", "own_names", "clock"
+CAPABILITIES = frozenset({STRATEGIES, START, ONE_SCREEN, RATED, GAMES, OWN_NAMES, CLOCK})
 
 
 class Hidden(Event, frozen=True, tag="hidden"):
@@ -382,6 +416,7 @@ KnownEvent = (
     | Muted
     | Unmuted
     | Said
+    | Barred
 )
 #: Every event that a log may contain.
 RoomEvent = KnownEvent | Unknown

@@ -17,7 +17,7 @@ from server.ids import IdentityId, NodeId
 from server.process.failpoint import Failpoint, no_failpoint
 from server.process.metrics import Metrics
 from server.protocol.outbound import Batch, Outbound
-from server.rooms.model import CommandRejected
+from server.rooms.model import CommandRejected, KindOfQuestion, private_question
 from server.settings import Settings
 from server.store.base import Store
 
@@ -203,6 +203,8 @@ class Ports:
     background: Background = field(default_factory=NoBackground)
     #: The names of the chat commands, which clients learn when they join a room.
     chat_commands: tuple[str, ...] = ()
+    #: The kind of a question to the room's bot: its commands know it.
+    kind_of_question: KindOfQuestion = private_question
     #: Called at each failpoint with its name.
     reached: Failpoint = no_failpoint
 

@@ -14,6 +14,11 @@ from server.address import parse_names, parse_proxies, parse_url
 
 #: Newest lines of chat whose author and time a room keeps, for the chat's rate limits.
 CHAT_STAMPS = 64
+#: The settings that are at most CHAT_STAMPS.
+CHAT_LIMITS = (
+    "limit_chat", "limit_chat_room", "limit_questions", "limit_questions_room", "limit_private",
+    "limit_private_room",
+)  # fmt: skip
 #: The values of `log`.
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
@@ -195,11 +200,17 @@ class Settings:
     limit_chat_room: int = 20
     #: Last lines of an identity in a room from which its next line must differ.
     limit_chat_repeats: int = 3
-    #: Questions to the room's bot that an identity may ask in a room in a minute; at most
-    #: CHAT_STAMPS.
+    #: Questions that need a search, to the room's bot, that an identity may ask in a room in a
+    #: minute; at most CHAT_STAMPS.
     limit_questions: int = 6
-    #: Questions to its bot that a room may receive in a minute; at most CHAT_STAMPS.
+    #: Questions that need a search that a room may receive in a minute; at most CHAT_STAMPS.
     limit_questions_room: int = 20
+    #: Lines to the room's bot that only their author sees, that an identity may write in a room in
+    #: a minute; at most CHAT_STAMPS.
+    limit_private: int = 20
+    #: Lines to its bot that only their authors see, that a room may receive in a minute; at most
+    #: CHAT_STAMPS.
+    limit_private_room: int = 40
 
     # Limits of the searches that an identity asks for: of questions on each node, of analyses on
     # all nodes together. 0 means no limit.
@@ -274,7 +285,7 @@ def settings_from_env(environ: dict[str, str] | None = None) -> Settings:
             raise SettingError(
                 f"PLYROOM_{name.upper()} is {changes[name]}; a number up to 65535 was expected"
             )
-    for name in ("limit_chat", "limit_chat_room", "limit_questions", "limit_questions_room"):
+    for name in CHAT_LIMITS:
         if changes.get(name, 0) not in range(CHAT_STAMPS + 1):
             raise SettingError(
                 f"PLYROOM_{name.upper()} is {changes[name]};"

@@ -28,6 +28,8 @@ def games(url: Address | None, as_json: bool) -> None:
             continue
         also = f" ({', '.join(game.aliases)})" if game.aliases else ""
         click.echo(f"{game.id}{also}: {game.title}, {_levels_text(game.levels)}")
+        if game.goal:
+            click.echo(f"    {game.goal}")
         for name, option in game.options.items():
             values = [
                 f"{value} (default)" if value == option.default else value
@@ -59,7 +61,7 @@ def list_games(url: Address | None) -> "tuple[GameInfo, ...]":
         }
         return GameInfo(
             game.id, game.title, game.levels, options, game.rules.RULES, game.rules.SEARCH,
-            game.rules.ALIASES,
+            game.rules.ALIASES, game.goal,
         )  # fmt: skip
 
     games = []

@@ -49,7 +49,8 @@ async def run_line_mode(
     try:
         await mode.run()
     except InputEnded as ended:
-        raise CommandFailed("the input ended before the match was over") from ended
+        end = "the match was over" if mode.model.running else "a match began"
+        raise CommandFailed(f"the input ended before {end}") from ended
     finally:
         output.end_prompt()
         if mode.model.match is not None:

@@ -141,8 +141,8 @@ def play(
     """Play GAME against the AI, or with --friend against a person.
 
     Without --url a server runs on this machine for as long as you play. Type moves in the game's
-    notation, or commands (help lists them). In a pipe each line is read when it is your turn, and
-    the command ends with the match.
+    notation, or commands (help lists them). In a pipe each line is executed when it is your turn,
+    and the command ends with the match.
     """
     import asyncio
 

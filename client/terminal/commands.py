@@ -18,6 +18,7 @@ from server.commands import (
     Abort,
     Accept,
     AddAi,
+    Bar,
     CallDraw,
     Claim,
     ClaimWin,
@@ -68,6 +69,7 @@ class CommandName(Enum):
     UNMUTE = "unmute"
     MUTE_ALL = "mute-all"
     UNMUTE_ALL = "unmute-all"
+    BAR = "bar"
     ALLOW_HELP = "allow-help"
     HELP = "help"
     QUIT = "quit"
@@ -338,6 +340,7 @@ HELP = (
     ("", CommandName.UNMUTE, "show it again: unmute NAME"),
     ("", CommandName.MUTE_ALL, "as the host, mute for everyone: mute-all NAME"),
     ("", CommandName.UNMUTE_ALL, "as the host, end that: unmute-all NAME"),
+    ("", CommandName.BAR, "as the host, free the seat of a stranger: bar NAME"),
     ("", CommandName.ALLOW_HELP, "as the host, allow the bot's help: on or off"),
     ("q", CommandName.QUIT, "leave"),
 )
@@ -361,6 +364,7 @@ PERMITTED_AS = {
     CommandName.RECLAIM: "reclaim_seat",
     CommandName.MUTE_ALL: "mute",
     CommandName.UNMUTE_ALL: "unmute",
+    CommandName.BAR: "bar",
     CommandName.ALLOW_HELP: "configure",
 }
 
@@ -490,6 +494,27 @@ def mute_command(
     return kind(id=command_id, identity=identity)
 
 
+def bar_command(
+    name: CommandName, argument: str, model: Model, command_id: str
+) -> ClientCommand | str:
+    """Returns the command that frees the seat of a person for whom it was not meant, or an error in
+    words.
+
+    `argument` is the person's name; "" stands for the only other person who has a seat.
+    """
+    others = [identity for identity in names.players(model) if identity != model.me]
+    if argument:
+        identity = names.find(model, argument)
+        if identity is None:
+            return f'Nobody here has the name "{words.quoted(argument)}".'
+        return Bar(id=command_id, identity=identity)
+    if len(others) == 1:
+        return Bar(id=command_id, identity=others[0])
+    if others:
+        return f"Add a name, for example: {name.value} Ada"
+    return "Nobody else has a seat here."
+
+
 def help_command(
     name: CommandName, argument: str, model: Model, command_id: str
 ) -> ClientCommand | str:
@@ -514,5 +539,6 @@ PARSERS: Mapping[CommandName, Callable[[CommandName, str, Model, str], ClientCom
     CommandName.AI: seat_command,
     CommandName.MUTE_ALL: mute_command,
     CommandName.UNMUTE_ALL: mute_command,
+    CommandName.BAR: bar_command,
     CommandName.ALLOW_HELP: help_command,
 }

@@ -1,12 +1,13 @@
 """Plain line mode: the user types lines, and the room is printed as lines.
 
-It works in a pipe, over ssh, on a dumb terminal and with a screen reader. On a terminal it reads
-lines at any time. Elsewhere (a pipe, a file) it reads a line only when it is this player's turn, so
-that a list of moves can be piped in, and it ends with the match.
+It works in a pipe, over ssh, on a dumb terminal and with a screen reader. On a terminal it executes
+lines at any time. Elsewhere (a pipe, a file) it executes a line only when it is this player's turn,
+so that a list of moves can be piped in, and it ends with the match.
 """
 
 import asyncio
-from contextlib import aclosing
+from collections import deque
+from contextlib import aclosing, suppress
 from typing import Any, Protocol, cast
 
 import msgspec
@@ -50,6 +51,18 @@ from server.protocol.messages import CommandFrame, Snapshot, View
 
 #: What may follow the command `hint`.
 HINT_KINDS = ("", "piece", "move", "moves")
+
+#: Maximum number of lines from a pipe that wait for this player's turn.
+MAX_PIPED_LINES = 10_000
+#: After the end of a piped input, the time to wait for a match to begin, in seconds.
+JOIN_S = 10.0
+#: The same for an opponent who has gone, of whom nothing can be claimed yet.
+RETURN_S = 60.0
+
+#: The commands in a pipe that do not wait for this player's turn while the match may be claimed.
+ANSWERS_TO_ABSENCE = {
+    CommandName.CLAIM_WIN, CommandName.CALL_DRAW, CommandName.LET_AI_PLAY, CommandName.QUIT
+}  # fmt: skip
 
 #: The commands that a user on a terminal must confirm, each with the question.
 QUESTIONS = {
@@ -111,6 +124,10 @@ class LineMode:
         self._is_introduced = False
         #: The command that the user was asked to confirm.
         self._unconfirmed: CommandName | None = None
+        #: The lines of a pipe that were not executed yet, and whether there will be no others.
+        self._piped: deque[str] = deque()
+        self._may_read = asyncio.Semaphore(MAX_PIPED_LINES)
+        self._has_ended = False
 
     @property
     def model(self) -> Model:
@@ -120,18 +137,23 @@ class LineMode:
     async def run(self) -> None:
         """Runs until the user quits or, without a terminal, until the match is over.
 
-        On a terminal the end of the input quits too; elsewhere it raises InputEnded.
+        On a terminal the end of the input quits too. Elsewhere it raises InputEnded where a further
+        line would be executed, and where this player's turn will hardly come: nobody has joined for
+        JOIN_S, or the opponent has gone for RETURN_S or until the match may be claimed.
         """
         following = asyncio.create_task(self._follow(), name="plyroom room")
         reading = asyncio.create_task(self._read(), name="plyroom input")
+        tasks = [following, reading]
+        if not self._output.interactive:
+            tasks.append(asyncio.create_task(self._read_pipe(), name="plyroom pipe"))
         try:
             done, _ = await asyncio.wait({following, reading}, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
                 task.result()
         finally:
-            for task in (following, reading):
+            for task in tasks:
                 task.cancel()
-            await asyncio.wait({following, reading})
+            await asyncio.wait(tasks)
 
     async def _follow(self) -> None:
         async with aclosing(self._connection.follow(self._model.room)) as messages:
@@ -181,22 +203,73 @@ class LineMode:
 
     async def _read(self) -> None:
         while True:
-            if not self._output.interactive:
-                await self._wait_to_act()
-            line = await self._lines.next()
+            is_typed = self._output.interactive
+            line = await (self._lines.next() if is_typed else self._next_piped_line())
             self._output.clear_prompt()
-            if line is None:
-                if self._output.interactive:
-                    return
-                raise InputEnded
-            if await self._execute(line):
+            if line is None or await self._execute(line):
                 return
 
-    async def _wait_to_act(self) -> None:
-        """Waits for the user's turn, or for an opponent who has gone to be claimed."""
-        while not (self._model.moves and self._model.view) and not self._model.claims_of_absence:
+    async def _read_pipe(self) -> None:
+        """Reads the lines of a pipe as they come, so that its end is noticed at once."""
+        while not self._has_ended:
+            await self._may_read.acquire()
+            line = await self._lines.next()
+            if line is None:
+                self._has_ended = True
+            else:
+                self._piped.append(line)
+            self._changed.set()
+
+    async def _next_piped_line(self) -> str:
+        """Returns the next line once it may be executed. Raises InputEnded as `run` says."""
+        loop = asyncio.get_running_loop()
+        patience_s, since_s = None, loop.time()
+        while (index := self._executable_line()) is None:
+            if self._patience_s() != patience_s:
+                patience_s, since_s = self._patience_s(), loop.time()
+            end_s = None if patience_s is None else since_s + patience_s
+            if end_s is not None and loop.time() >= end_s:
+                raise InputEnded
             self._changed.clear()
-            await self._changed.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(end_s):
+                    await self._changed.wait()
+        line = self._piped[index]
+        del self._piped[index]
+        self._may_read.release()
+        return line
+
+    def _executable_line(self) -> int | None:
+        """The number of the waiting line to execute now, or None.
+
+        On this player's turn it is the first one. While the match may be claimed it is the first
+        that answers this; the others, such as moves that were typed ahead, wait for the turn.
+        """
+        if self._is_my_turn:
+            return 0 if self._piped else None
+        if not self._model.claims_of_absence:
+            return None
+        for index, line in enumerate(self._piped):
+            match parse_line(line, self._model):
+                case RunCommand(command=command) if command in ANSWERS_TO_ABSENCE:
+                    return index
+        return None
+
+    def _patience_s(self) -> float | None:
+        """The time for which to wait for this player's turn, in seconds; None without a limit."""
+        model = self._model
+        if not self._has_ended:
+            return None
+        if self._is_my_turn or model.claims_of_absence:
+            return 0.0
+        if self._is_introduced and (not model.running or model.frozen is not None):
+            return JOIN_S
+        others = [there for seat, there in enumerate(model.present) if seat != model.my_seat]
+        return RETURN_S if model.my_seat is not None and False in others else None
+
+    @property
+    def _is_my_turn(self) -> bool:
+        return bool(self._model.moves and self._model.view)
 
     async def _wait_for_event(self, v: int | None) -> None:
         """Waits until the model has the event `v`; returns at once for None."""

@@ -16,6 +16,7 @@ from client.terminal.queries import draw_current_board
 from client.tokens import state_folder
 from server.events import (
     AiTookOver,
+    Barred,
     Configured,
     Declined,
     Finished,
@@ -214,6 +215,14 @@ class Transcript:
                 self._output.report(f"The host has muted {words.quoted(name)}.")
             case Unmuted(name=name):
                 self._output.report(f"The host has unmuted {words.quoted(name)}.")
+            case Barred(identity=identity) if identity == model.me:
+                self._output.report(
+                    "The host keeps this seat for someone else. You may watch, but not sit here."
+                )
+            case Barred(name=name):
+                self._output.report(
+                    f"The host keeps the seat for someone else; {words.quoted(name)} may watch."
+                )
             case Said(identity=identity) if identity in self._muted:
                 pass
             case Said(to=to) as said:

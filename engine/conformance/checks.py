@@ -61,6 +61,8 @@ TURN_POSITIONS = 12
 MAX_POINTS = 1_000_000_000
 #: Allowed lengths of RULES, in characters.
 RULES_LENGTH = range(100, 8001)
+#: The maximum length of GOAL, in characters.
+GOAL_LENGTH = 80
 
 
 def check_style(game: Game) -> None:
@@ -84,6 +86,11 @@ def check_declarations(game: Game) -> None:
         0 < len(rules.TITLE) <= 60 and rules.TITLE.isprintable(),
         "TITLE is one short line",
         rules.TITLE,
+    )
+    expect(
+        len(rules.GOAL) <= GOAL_LENGTH and rules.GOAL.isprintable(),
+        f"GOAL is one sentence of at most {GOAL_LENGTH} characters",
+        rules.GOAL,
     )
     length = len(rules.RULES.strip())
     is_page = all(line.isprintable() for line in rules.RULES.splitlines())

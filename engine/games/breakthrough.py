@@ -30,6 +30,7 @@ OPTIONS: Mapping[str, Option] = {}
 MARGIN = 120
 DISABLED = ("null-move", "replies")  # see docs/reference/ablations.md
 DATA = ("data/breakthrough.txt",)
+GOAL = "Bring one of your men to the far side of the board."
 RULES = """White and Black have sixteen men each on the two rows nearest to them. White begins.
 
 A man moves one square straight or diagonally forward, to an empty square. Diagonally forward it

@@ -89,6 +89,7 @@ PARTS = (board_part, movement, exchange, evaluation, ending_part, fen, notation_
 REPETITION = 5
 CLAIM_REPETITION = 3
 MARGIN = 90
+GOAL = "Attack the other king so that it cannot escape: checkmate."
 RULES = """White begins, then the players move in turn. A move takes one piece to a square that
 is empty or held by an enemy piece, which is captured and leaves the board.
 

@@ -24,6 +24,7 @@ NUMBERING = "ply"
 POINTS_UNIT = "cents"
 OPTIONS: Mapping[str, Option] = {"friends": Option("The friends", "greedy", ("greedy", "generous"))}
 DATA = ()
+GOAL = "Ask the friend who gives you the better coin."
 RULES = """Two friends have three coins each, for all to see. Asker chooses one of the friends, and
 this friend gives one coin. Then the match is over. Asker plays one side, the friends the other.
 

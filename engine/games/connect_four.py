@@ -32,6 +32,7 @@ SOLVER = "engine.solvers.connect_four"
 SOLVER_NODES = 300_000
 TOP_LEVEL_TIME_MS = 3000
 DISABLED = ("iir", "mate-distance")  # see docs/reference/ablations.md
+GOAL = "Get four of your discs in a row."
 RULES = """Red and Yellow take turns to drop a disc into a column; it falls to the lowest free cell.
 Red begins. The first player with four discs in a row, across, up or diagonally, wins.
 A full board without such a row is a draw."""

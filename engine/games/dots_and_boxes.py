@@ -30,6 +30,7 @@ NUMBERING = "ply"
 EXTRA_TURNS = True
 OPTIONS: Mapping[str, Option] = {"size": Option("Boxes in a row", "3", ("3", "4", "5"))}
 DATA = ()
+GOAL = "Close more boxes than the other side."
 RULES = """The board is a square of dots. A move draws a line between two dots that are next to each
 other in a row or a column. Red moves first.
 If the line closes a box, that is if it is the last of the box's four sides, the box belongs to the

@@ -100,6 +100,7 @@ REPETITION = 3
 #: table probe at each quiescence node costs more time than it saves. For malus see
 #: docs/reference/ablations.md.
 DISABLED = ("extensions", "quiet-table", "malus")
+GOAL = "Capture or block all pieces of the other side."
 RULES = """Twelve men a side stand on the dark squares of the three rows nearest to their player.
 The dark squares are numbered: 1 to 12 are Black's at the start, 21 to 32 are White's. Black
 begins, and the sides take turns.

@@ -65,6 +65,7 @@ OPTIONS: Mapping[str, Option] = {
 }
 DATA = ("data/gomoku.txt",)
 PARTS = (board_part, lines, threats_part)
+GOAL = "Get five of your stones in a row."
 RULES = """Black and White take turns to put a stone on any empty intersection of the lines. Black
 begins. Stones never move.
 

@@ -32,6 +32,7 @@ CAN_BE_DRAWN = False  # Gale, "The game of Hex and the Brouwer fixed-point theor
 OPTIONS: Mapping[str, Option] = {"swap": Option("The second player may swap", "yes", ("yes", "no"))}
 DATA = ()
 DISABLED = ("killers",)  # see docs/reference/ablations.md
+GOAL = "Join your two edges of the board by a chain of stones."
 RULES = """Red and Blue take turns to put a stone on any empty cell of the board. Red begins.
 Stones never move.
 

@@ -83,6 +83,7 @@ OPTIONS: Mapping[str, Option] = {}
 DATA = ("data/international_draughts.txt",)
 PARTS = (board_part, movement, evaluation, notation_part)
 REPETITION = 3
+GOAL = "Capture or block all pieces of the other side."
 RULES = """Twenty men a side stand on the dark squares of the four rows nearest to their player.
 The dark squares are numbered: 1 to 20 are Black's at the start, 31 to 50 are White's. White
 begins, and the sides take turns.

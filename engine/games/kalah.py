@@ -28,14 +28,15 @@ NUMBERING = "ply"
 EXTRA_TURNS = True
 OPTIONS: Mapping[str, Option] = {}
 DATA = ()
+GOAL = "Gather more seeds in your store than the other side."
 RULES = """Each side has six houses on its side of the board and a store to its right. A match
 begins with four seeds in each house; South moves first.
 A move takes all seeds of one of your houses and sows them one by one into the next pits,
 counterclockwise: your further houses, your store, the houses of your opponent, and again your own.
 The opponent's store is left out.
 If the last seed falls into your store, you move again.
-If it falls into an empty house of yours, this seed and all seeds of the opposite house go into your
-store, also when the opposite house is empty.
+If it falls into an empty house of yours, you capture: this seed and all seeds of the opposite house
+go into your store, also when the opposite house is empty.
 As soon as all houses of one side are empty, the match is over, and the seeds that are left in the
 houses of the other side go into its store. The side with more seeds in its store wins."""
 

@@ -34,6 +34,7 @@ DATA = ("data/nine_mens_morris.txt",)
 DISABLED = ("killers", "quiet-table")  # see docs/reference/ablations.md
 MARGIN = 40
 REPETITION = 3
+GOAL = "Make rows of three to take men, until the other side has two left."
 RULES = """The board has 24 points on three squares that lie inside each other, joined by four
 lines. White and Black have nine men each. White begins.
 

@@ -32,6 +32,7 @@ SOLVER = "engine.solvers.othello"
 SOLVER_NODES = 150_000
 POINTS_UNIT = "discs"
 ALIASES = ("reversi",)
+GOAL = "Have more discs than the other side when nobody can move."
 RULES = """Black and White take turns to put a disc of their colour on an empty cell; Black
 begins. At the start there are two discs of each colour in the middle.
 

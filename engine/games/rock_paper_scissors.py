@@ -25,6 +25,7 @@ OPTIONS: Mapping[str, Option] = {
     "utilities": Option("What a result is worth", "plain", ("plain", "private"))
 }
 DATA = ()
+GOAL = "Show the sign that beats the other one."
 RULES = """Two players show a sign by turns: rock, paper or scissors. The first player begins, and
 the second player sees that sign before answering.
 Rock smashes scissors, scissors cut paper, and paper wraps rock. Equal signs are a tie.

@@ -37,6 +37,7 @@ OPTIONS: Mapping[str, Option] = {
     "rows": Option("Sticks in each row", "1-2-3", ("1-2-3", "1-3-5-7"), free=True)
 }
 DATA = ()
+GOAL = "Leave the last stick for the other side."
 RULES = """Sticks lie in rows. The two sides take turns; a move takes one or more sticks of one row.
 The game is over when a single stick is left: the player who would have to take it has lost.
 So no move may take all the sticks that are left."""

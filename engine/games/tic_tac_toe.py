@@ -26,6 +26,7 @@ NUMBERING = "ply"
 ALIASES = ("noughts-and-crosses",)
 OPTIONS: Mapping[str, Option] = {}
 DATA = ()
+GOAL = "Get three in a row."
 RULES = """Crosses and noughts take turns to fill one empty cell; crosses begin.
 The first player with three of their own in a row, a column or a diagonal wins.
 A full board without such a line is a draw."""

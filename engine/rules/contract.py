@@ -175,6 +175,9 @@ class OptionalRules(Protocol):
     #: Other names of the game, such as "reversi": lower case words joined by hyphens. Programs
     #: accept them for NAME and store NAME. Default: none.
     ALIASES: Sequence[str]
+    #: What a player tries to do, in one sentence of at most 80 characters: "Get four discs in a row
+    #: before the other side." Pages show it beside the title. Default: the first sentence of RULES.
+    GOAL: str
 
     def drawn(self, s: State) -> int:
         """(rule) 1 where the match is a draw although moves are left: by a count of moves, or

@@ -72,6 +72,7 @@ class ResolvedRules:
     SEARCH: str = "production"
     CAN_BE_DRAWN: bool = True
     ALIASES: tuple[str, ...] = ()
+    GOAL: str = ""
     drawn: Callable[[State], int] | None = None
     repetition: Callable[[State], np.uint64] | None = None
     reversible: Callable[[State], int] | None = None
@@ -121,6 +122,7 @@ _CONVERSIONS: Mapping[str, Callable[[Any], object]] = MappingProxyType(
         "SEARCH": str,
         "CAN_BE_DRAWN": bool,
         "ALIASES": tuple,
+        "GOAL": str,
     }
 )
 

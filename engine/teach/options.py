@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UnsetType
 
 from engine.command_line import option
-from engine.position_text import read_position
+from engine.formats.read.positions import read_position
 from engine.rules.registry import load_game
 from engine.teach.algorithms.cutoffs import CUT_OFFS
 from engine.teach.algorithms.explain import ALGORITHMS, FORMS, Plan
@@ -210,7 +210,7 @@ def _game_task(options: argparse.Namespace) -> Task:
     position = (
         game.start(rules)
         if options.position is None
-        else read_position(game, options.position, rules)
+        else read_position(game, options.position, rules).position
     )
     return game_task(position, _choices(options), has_values=not options.states)
 

@@ -20,9 +20,9 @@ from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
+from engine.formats.read.positions import read_position
 from engine.game import Game, GameError, GameFault, MalformedMove, Position
 from engine.notation import AmbiguousMove, read_move
-from engine.position_text import read_position
 
 #: Maximum length of a game's text, in characters.
 MAX_TEXT = 200_000
@@ -87,7 +87,9 @@ def parse_game(text: str, find_game: Callable[[str], Game]) -> ParsedGame:
         game = find_game(values.get("game", DEFAULT_GAME))
         options = game.check_options(dict(_option(v) for name, v in tags if name == "Option"))
         start = values.get("start") or values.get("fen")
-        position = game.start(options) if start is None else read_position(game, start, options)
+        position = (
+            game.start(options) if start is None else read_position(game, start, options).position
+        )
         white = 1 if game.board(options).seats[1].name == "White" else 0
     except (GameError, GameFault) as error:
         raise BadGameText(str(error)) from error

@@ -80,12 +80,12 @@ def _room(number: int, is_due: bool) -> NewRoom:
     def evolve(new_events: list[RoomEvent]) -> None:
         nonlocal room
         for event in new_events:
-            room = rules.evolve(room, event, now_ms)
+            room = rules.evolve(room, event, now_ms, load_game)
             entries.append(log_entry(room, event, now_ms))
 
     evolve(events[1:])
     for actor, command in _commands(is_due):
-        moment = Moment(actor, now_ms, now_ms, ids.__next__, Settings())
+        moment = Moment(actor, now_ms, now_ms, ids.__next__, Settings(), load_game)
         new_events = rules.decide(room, command, moment)
         evolve(new_events)
         events += new_events

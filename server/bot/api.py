@@ -1,6 +1,6 @@
 """The interface of chat commands. A command is a function from a question to a reply.
 
-    @command("dice", "throws a die")
+    @command("dice", "throws a die", is_public=lambda room: True)
     def dice(ask: Ask) -> Answer:
         return Answer(f"You throw a {1 + ask.v % 6}.", is_public=True)
 
@@ -36,6 +36,11 @@ When = Callable[[Room, Viewer], Refusal | None]
 def always(room: Room, viewer: Viewer) -> Refusal | None:
     """Allows a command at any time."""
     return None
+
+
+def never(room: Room) -> bool:
+    """Says that the answers of a command are always private."""
+    return False
 
 
 def after_start(room: Room, viewer: Viewer) -> Refusal | None:
@@ -149,6 +154,8 @@ class ChatCommand(Struct, frozen=True):
     - `when` says when it is allowed. The bot checks it again before it answers.
     - `cost` is the maximum number of searches for one question.
     - `needs_thoughts` says whether the question has the AI's searches.
+    - `is_public` says whether the answer in a room would be public. Where it would not, only the
+      asker sees the line `/NAME`, and a public answer to it is sent to the asker alone.
     """
 
     name: str
@@ -157,6 +164,7 @@ class ChatCommand(Struct, frozen=True):
     when: When = always
     cost: int = 0
     needs_thoughts: bool = False
+    is_public: Callable[[Room], bool] = never
 
 
 def command(
@@ -165,10 +173,11 @@ def command(
     when: When = always,
     cost: int = 0,
     needs_thoughts: bool = False,
+    is_public: Callable[[Room], bool] = never,
 ) -> Callable[[CommandFunction], ChatCommand]:
     """Returns a decorator that turns a function into a chat command. See ChatCommand."""
 
     def decorate(run: CommandFunction) -> ChatCommand:
-        return ChatCommand(name, about, run, when, cost, needs_thoughts)
+        return ChatCommand(name, about, run, when, cost, needs_thoughts, is_public)
 
     return decorate

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from engine.search.job import SearchError
 from server.bot.api import Act, Answer, Ask, ChatCommand, Reply, Search, Switch
 from server.bot.calls import Calls, CommandFailed
+from server.bot.explanations.rules_text import find_passage
 from server.bot.registry import find_command, nearest_command
 from server.bus.base import AnswerSent, NodeMessage
 from server.codes import Code
@@ -28,9 +29,15 @@ from server.ports import Follower
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
 from server.protocol.wording import StoredThought
-from server.rooms.model import BOT, Actor, CommandRejected, Room
+from server.rooms.model import AUTHOR_ONLY, BOT, Actor, CommandRejected, Room
 from server.rooms.permissions import viewer_of
-from server.rooms.questions import Question, is_unknown_question, parse_question
+from server.rooms.questions import (
+    UNKNOWN,
+    Question,
+    is_first_unknown,
+    is_for_bot,
+    parse_question,
+)
 from server.runtime.log import Cause, Outcome, Rejected
 from server.runtime.node.hub import Hub
 from server.runtime.observers import RoomCommit
@@ -52,12 +59,11 @@ SEARCH_S = 60.0
 ON, OFF = "on", "off"
 #: The switches of a room in which none is on.
 NO_SWITCHES: frozenset[tuple[IdentityId, str]] = frozenset()
-#: Stands for a question that the bot does not understand.
-NOT_UNDERSTOOD = Question("")
-#: The answer to it.
+#: The answer to a question that the bot does not understand.
 KNOWN_QUESTIONS = (
     'The bot understands a few questions only, such as "What should I do?", "Who is winning?" and'
-    ' "Why did you play that?". /help lists the commands.'
+    ' "Why did you play that?", and it looks for the words of a question in the rules. /help lists'
+    " the commands."
 )
 
 _decode_thought = msgspec.json.Decoder(StoredThought).decode
@@ -89,9 +95,7 @@ class Bot:
             if type(event) is not Said or event.by:
                 continue
             asker = Actor(IdentityId(event.identity), event.name)
-            question = parse_question(event.text, commit.after.has_ai)
-            if question is None and is_unknown_question(commit.after, event):
-                question = NOT_UNDERSTOOD
+            question = _question(commit.after, event)
             if commit.cause is not Cause.COMMITTED:
                 self.switches.on_line(commit.after.id, asker.identity, event.text)
             elif question is not None:
@@ -161,7 +165,7 @@ class Bot:
         try:
             name = pending.question.command
             command = find_command(name)
-            if pending.question is NOT_UNDERSTOOD:
+            if name == UNKNOWN:
                 self._tell(pending, Answer(KNOWN_QUESTIONS))
             elif command is None:
                 nearest = nearest_command(name)
@@ -244,7 +248,7 @@ class Bot:
         """Carries out a reply. The command must still be allowed."""
         self._check(pending, command)
         match reply:
-            case Answer(is_public=True):
+            case Answer(is_public=True) if pending.to != AUTHOR_ONLY:
                 await self._say(pending, reply.text)
             case Answer():
                 self._tell(pending, reply, command.name)
@@ -341,6 +345,22 @@ class Switches:
                     self.on_line(runner.room_id, IdentityId(line.identity), line.text)
             switches = self._on[runner]
         return switches
+
+
+def _question(room: Room, line: Said) -> Question | None:
+    """The question of a person's line that the bot answers; None for a line to other people.
+
+    One that is not plain is about the rules if they have its words.
+    """
+    question = parse_question(line.text, room.has_ai)
+    is_for_it = question is None and is_for_bot(room, line)
+    if (question is not None and question.command != UNKNOWN) or not (question or is_for_it):
+        return question
+    if room.game is not None and find_passage(room.game.rules.RULES, line.text) is not None:
+        return Question("rules", tuple(line.text.split()))
+    if is_for_it and not is_first_unknown(room, line):
+        return None
+    return Question(UNKNOWN)
 
 
 def _sentence(refusal: str) -> str:

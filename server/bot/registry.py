@@ -10,6 +10,7 @@ from types import MappingProxyType
 import structlog
 
 from server.bot.api import ChatCommand
+from server.rooms.model import QuestionKind, Room, Viewer
 
 log = structlog.get_logger()
 
@@ -35,6 +36,24 @@ def nearest_command(name: str) -> str:
     """Returns the name of the most similar command; `help` if no name is similar."""
     matches = get_close_matches(name, all_commands(), n=1, cutoff=0.5)
     return matches[0] if matches else "help"
+
+
+def kind_of_question(room: Room, viewer: Viewer, name: str) -> QuestionKind:
+    """Returns the kind of a question by its command.
+
+    It is private unless the answer would be public now. It is cheap if the command asks for no
+    search and reads none; so is a question that no command answers.
+    """
+    command = find_command(name)
+    if command is None:
+        return QuestionKind(private=True, cheap=True)
+    is_cheap = command.cost == 0 and not command.needs_thoughts
+    try:
+        is_public = command.when(room, viewer) is None and command.is_public(room)
+    except Exception:  # a plug-in's condition may raise anything
+        log.exception("condition of a chat command failed", command=name)
+        is_public = False
+    return QuestionKind(private=not is_public, cheap=is_cheap)
 
 
 @cache

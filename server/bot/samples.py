@@ -29,7 +29,7 @@ def sample_ask(
     Raises UnknownGame, and CommandRejected for a move that is not legal.
     """
     room = _sample_room(game_id)
-    moment = Moment(ASKER, SAMPLE_MS, SAMPLE_MS, lambda: "sample", Settings())
+    moment = Moment(ASKER, SAMPLE_MS, SAMPLE_MS, lambda: "sample", Settings(), load_game)
     for ply, move in enumerate(moves):
         room = _fold(room, rules.decide(room, Move(f"m{ply}", ply, move), moment))
     return Ask(room, viewer_of(room, ASKER.identity), tuple(words), v or room.v)
@@ -60,5 +60,5 @@ def _sample_room(game_id: str) -> Room:
 
 def _fold(room: Room, events: Sequence[RoomEvent]) -> Room:
     for event in events:
-        room = rules.evolve(room, event, SAMPLE_MS)
+        room = rules.evolve(room, event, SAMPLE_MS, load_game)
     return room

@@ -60,7 +60,8 @@ class _Envelope(Struct, forbid_unknown_fields=True):
 class _Entry(Struct, forbid_unknown_fields=True):
     v: Annotated[int, Meta(ge=1, le=2**53 - 1)]
     at: Count
-    audience: Annotated[int, Meta(ge=0, le=1)]
+    #: A feed hides an event of an audience that it does not know.
+    audience: Annotated[int, Meta(ge=0, le=255)]
     body: Raw
 
 

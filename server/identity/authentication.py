@@ -47,7 +47,8 @@ async def authenticate(
     """Returns the guest of the token or of a cookie, or makes a new guest.
 
     A client names its token on purpose, so an unknown token is refused. A browser sends its cookie
-    automatically, so an unknown cookie gives a new guest, with a notice. A name renames the guest.
+    automatically, so an unknown cookie gives a new guest. A notice says so, unless it is a cookie of
+    the old name, which may be another server's on that host. A name renames the guest.
     Raises TokenUnknown, LimitExceeded for too many new guests of the address or names of the guest,
     CommandRejected for the name, and StoreError.
     """
@@ -61,7 +62,7 @@ async def authenticate(
     if credentials.token is not None:
         raise TokenUnknown
     guest, token = await new_guest(ports, limits, address, name)
-    notice = _lost_guest_notice(guest.name) if credentials.secrets else None
+    notice = None if credentials.cookie is None else _lost_guest_notice(guest.name)
     return Authenticated(_person(guest), token, notice=notice)
 
 
@@ -83,6 +84,6 @@ def _person(identity: Identity) -> Actor:
 
 
 def _lost_guest_notice(new_name: str) -> str:
-    """The notice for a cookie whose guest has expired or belongs to another server on that host."""
+    """The notice for a cookie of this installation whose guest has expired."""
     name = isolated(new_name)
     return f"Your earlier guest was not found on this server. You are a new guest now: {name}."

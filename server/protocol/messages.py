@@ -20,6 +20,7 @@ from server.codes import Code
 from server.commands import ClientCommand, CommandId, Count, Create, RoomId
 from server.events import Occupant, Player, Word
 from server.protocol.assessments import Assessment, Candidate
+from server.series import Score
 
 #: The protocol version of this server.
 PROTOCOL = 1
@@ -110,12 +111,14 @@ ClientFrame = Hello | Ping | Create | RoomFrame | WatchLobby
 
 
 class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """The properties of a room that never change.
+    """The properties of a room that do not change during a match.
 
+    The game, what belongs to it, and `start` are those of the last match. When the next match is of
+    another game, the server sends `joined` again, after `started`.
     `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach`
     then. `level_names` are the levels' names, the lowest first. `view` is null when this server
     does not have the game. `start`, `one_screen`, `takeback` and `rated` mean the same as in
-    `created`.
+    `created`. `goal` says in a sentence what a player of the game tries to do.
     """
 
     game: str
@@ -132,6 +135,7 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     search: Word = "production"
     level_names: tuple[str, ...] = ()
     rated: bool = False
+    goal: str = ""
 
 
 class Played(Struct, frozen=True, omit_defaults=True):
@@ -193,12 +197,19 @@ class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
 class Proposal(Struct, frozen=True, omit_defaults=True):
     """An open offer that is neither of a draw nor of a rematch.
 
-    The fields mean the same as in `offered`.
+    The fields mean the same as in `offered`. `v` is the version of that event; only a proposal of
+    the next game has it.
     """
 
     seat: int
     what: Word
     to_ply: int | None = None
+    v: int | None = None
+    game: str | None = None
+    options: dict[str, str] | None = None
+    seats: tuple[int, ...] | None = None
+    level: int | None = None
+    title: str | None = None
 
 
 class ChatLine(Struct, frozen=True, omit_defaults=True):
@@ -223,6 +234,8 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A public room in the lobby's list.
 
     `length` is the length of its match as text ("12 moves"), counted as the game counts moves.
+    `away` lists the seats of a room that waits for a player whose people have had no connection to
+    it for 30 s, on any node. They may come back, and the seat beside them can be taken.
     """
 
     room: str
@@ -235,6 +248,7 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     ply: int = 0
     watching: int = 0
     length: str = ""
+    away: tuple[int, ...] = ()
 
 
 class Outgoing(Struct, frozen=True, tag_field="t", omit_defaults=True):
@@ -291,7 +305,7 @@ class Pong(Outgoing, frozen=True, tag="pong"):
 
 
 class Joined(Outgoing, frozen=True, tag="joined", kw_only=True):
-    """The client now follows the room. Sent again when `frozen` changes.
+    """The client now follows the room. Sent again when `frozen` or the game changes.
 
     `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when
     the room can be read but not played, and is the error code that says why. `may` lists the
@@ -339,9 +353,11 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     The client applies later events to it.
 
     `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a
-    rematch. `proposals` lists the other open offers: the requests to take moves back. `thinking`
-    and `help` are the room's settings for its next matches, as in `configured`. `muted` lists the
-    people whom the host has muted.
+    rematch. `proposals` lists the other open offers: the requests to take moves back, and the
+    proposal of the next game. `thinking` and `help` are the room's settings for its next matches,
+    as in `configured`. `muted` lists the people whom the host has muted, `barred` those who may not
+    sit here any more. `series` has the points of the players against each other, over all matches
+    of the room that have a result.
     """
 
     room: str
@@ -354,6 +370,8 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     thinking: Word = "all"
     help: bool = False
     muted: tuple[Player, ...] = ()
+    barred: tuple[Player, ...] = ()
+    series: tuple[Score, ...] = ()
 
 
 class EventFrame(Outgoing, frozen=True, tag="event"):

@@ -28,7 +28,7 @@ _NAMES: dict[Permission, str] = {
 
 
 def description(room: Room) -> wire.RoomDescription:
-    """The room's description, which never changes."""
+    """The room's description, which a next match of another game changes."""
     board: BoardView | None = None
     if room.game is not None:
         try:
@@ -43,6 +43,7 @@ def description(room: Room) -> wire.RoomDescription:
         levels=levels, level_names=level_names(levels) if room.game else (), view=board,
         start=room.start, one_screen=room.one_screen, takeback=room.takeback,
         search=room.game.rules.SEARCH if room.game else "production", rated=room.rated,
+        goal=room.game.goal if room.game else "",
     )  # fmt: skip
 
 
@@ -59,26 +60,40 @@ def start_view(room: Room) -> PositionView | None:
         return None
 
 
-def snapshot(room: Room, player: bool) -> wire.Snapshot:
-    """The whole room as a player, or as a spectator, may see it."""
+def snapshot(room: Room, player: bool, identity: str = "") -> wire.Snapshot:
+    """The whole room as a player, or as a spectator, may see it, with the private lines of the
+    viewer's identity.
+    """
     chat = tuple(
         wire.ChatLine(*structs.astuple(line))
         for line in room.chat
-        if line.to == "room" or (line.to == "spectators" and not player)
+        if line.to == "room"
+        or (line.to == "spectators" and not player)
+        or (line.is_private and line.identity == identity)
     )
     match = match_state(room.match) if room.match else None
     return wire.Snapshot(
         room=room.id, v=room.v, seats=format_seats(room.seats), match=match,
         offers=room.offers, chat=chat, proposals=format_proposals(room), thinking=room.thinking,
         help=room.help, muted=tuple([Player(*structs.astuple(each)) for each in room.muted]),
+        barred=tuple([Player(*structs.astuple(each)) for each in room.barred]),
+        series=room.series,
     )  # fmt: skip
 
 
 def format_proposals(room: Room) -> tuple[wire.Proposal, ...]:
-    """The open requests for a takeback for clients."""
-    return tuple(
-        [wire.Proposal(offer.seat, "takeback", offer.to_ply) for offer in room.takeback_offers]
-    )
+    """The open requests for a takeback, and the proposal of the next game, for clients."""
+    proposals = [
+        wire.Proposal(offer.seat, "takeback", offer.to_ply) for offer in room.takeback_offers
+    ]
+    if (offer := room.next_offer) is not None:
+        proposals.append(
+            wire.Proposal(
+                offer.seat, "next", v=offer.v, game=offer.game, options=dict(offer.options),
+                seats=offer.seats, level=offer.level, title=offer.title,
+            )
+        )  # fmt: skip
+    return tuple(proposals)
 
 
 def match_state(match: Match) -> wire.MatchState:
@@ -101,7 +116,7 @@ def format_occupant(occupant: Occupant) -> Occupant:
     return Occupant(
         occupant.identity, occupant.name, occupant.kind, occupant.level, occupant.persona,
         occupant.strategy, occupant.depth, occupant.evaluator,
-        Player(player.identity, player.name) if player is not None else None,
+        Player(player.identity, player.name) if player is not None else None, occupant.own_name,
     )  # fmt: skip
 
 

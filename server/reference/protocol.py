@@ -175,7 +175,8 @@ When a player changes the name, the seats show it as soon as the player joins th
 
 - The server forgets a guest who has never taken a seat or created a room and has been away for
   {GUEST_DAYS} days. Their token then gets `token.unknown`. Their cookie makes a new guest, whose
-  token is in `welcome`, with a `notice` that says so.
+  token is in `welcome`, with a `notice` that says so. A cookie of the old name, `plyroom`, has no
+  notice: it may be another server's.
 - The server deletes a room that has never had a match and that nobody has visited for
   {ROOM_DAYS} days. Commands for it get `room.unknown`.
 

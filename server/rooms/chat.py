@@ -4,9 +4,18 @@ from server.codes import Code
 from server.commands import MAX_CHAT, BotLine, Chat, Command, Mute, Unmute
 from server.events import Muted, RoomEvent, Said, Unmuted
 from server.rooms import muting
-from server.rooms.chat_limits import check_question_limits, check_repeat
+from server.rooms.chat_limits import check_private_limits, check_question_limits, check_repeat
 from server.rooms.chat_limits import check_rate_limits as check_rate_limits
-from server.rooms.model import BOT, ActorKind, CommandRejected, Moment, Room, Rule
+from server.rooms.model import (
+    AUTHOR_ONLY,
+    BOT,
+    ActorKind,
+    CommandRejected,
+    Moment,
+    QuestionKind,
+    Room,
+    Rule,
+)
 from server.rooms.muting import people_to_mute
 from server.rooms.permissions import check, viewer_of
 from server.rooms.questions import parse_question
@@ -17,25 +26,38 @@ from server.rooms.text import clean_text, cut_text
 LINKS_AGE_MS = 24 * 3_600_000
 #: Maximum length of a line of the bot, in characters.
 MAX_BOT_LINE = 1000
+#: The kind of a line that asks the bot nothing.
+PUBLIC_LINE = QuestionKind(private=False)
 
 
 def say(room: Room, command: Chat, moment: Moment) -> list[RoomEvent]:
     actor, settings = moment.actor, moment.settings
     if room.is_muted(actor.identity):
         check(MUTED)
-    limits = settings.limit_chat, settings.limit_chat_room
-    check_rate_limits(room, actor.identity, moment.now_ms, *limits)
     text = cut_text(clean_text(command.text), MAX_CHAT)
+    question = parse_question(text, room.has_ai)
+    kind = PUBLIC_LINE
+    if question is not None:
+        viewer = viewer_of(room, actor.identity)
+        kind = moment.kind_of_question(room, viewer, question.command)
+    is_private = kind.private and text.startswith("/")
+    if is_private:
+        check_private_limits(room, actor.identity, moment.now_ms, settings)
+    else:
+        limits = settings.limit_chat, settings.limit_chat_room
+        check_rate_limits(room, actor.identity, moment.now_ms, *limits)
     if not text:
         raise CommandRejected(Code.CHAT_EMPTY, "the line is empty")
     if command.to == "spectators" and room.has_player(actor.identity):
         raise CommandRejected(Code.SEAT_ALREADY, "players talk to the whole room")
-    if parse_question(text, room.has_ai) is not None:  # a person may repeat a question
-        check_question_limits(room, actor.identity, moment.now_ms, settings)
-    else:
+    if question is None:
         check_repeat(room, actor.identity, text, settings.limit_chat_repeats)
+    elif not kind.cheap:  # a person may repeat a question
+        check_question_limits(room, actor.identity, moment.now_ms, settings)
     name = room.player_name(actor.identity) or actor.name
-    return [Said(actor.identity, name, text, command.to, links=_may_link(moment))]
+    to = AUTHOR_ONLY if is_private else command.to
+    links = _may_link(moment)
+    return [Said(actor.identity, name, text, to, links=links, cheap=kind.cheap)]
 
 
 def _may_link(moment: Moment) -> bool:

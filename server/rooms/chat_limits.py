@@ -29,11 +29,25 @@ def check_rate_limits(
     _check(_reached_limits(room.chat_stamps, identity, now_ms, limits, subjects), now_ms)
 
 
-def check_question_limits(room: Room, identity: str, now_ms: int, settings: Settings) -> None:
-    """Raises CommandRejected, with the time to wait, if a limit of questions in QUESTION_WINDOW_MS
-    is reached.
+def check_private_limits(room: Room, identity: str, now_ms: int, settings: Settings) -> None:
+    """Raises CommandRejected, with the time to wait, if a limit of private lines in
+    QUESTION_WINDOW_MS is reached. Nobody sees these lines, so they do not count for the chat.
     """
     subjects = "you ask the bot too often", "all of you together ask the bot too often"
+    limits = settings.limit_private, settings.limit_private_room
+    reached = _reached_limits(
+        room.private_stamps, identity, now_ms, limits, subjects, QUESTION_WINDOW_MS
+    )
+    _check(reached, now_ms)
+
+
+def check_question_limits(room: Room, identity: str, now_ms: int, settings: Settings) -> None:
+    """Raises CommandRejected, with the time to wait, if a limit of questions in QUESTION_WINDOW_MS
+    is reached. Cheap questions do not count.
+    """
+    subjects = (
+        "you ask for searches too often", "all of you together ask for searches too often",
+    )  # fmt: skip
     limits = settings.limit_questions, settings.limit_questions_room
     reached = _reached_limits(
         room.question_stamps, identity, now_ms, limits, subjects, QUESTION_WINDOW_MS

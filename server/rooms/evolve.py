@@ -5,7 +5,7 @@ can only be read. An event of a newer version freezes the room for good (`room.n
 version cannot tell what it changed. Later events are applied as far as possible.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -17,7 +17,9 @@ from server.codes import Code
 from server.events import (
     CAPABILITIES,
     CLOCK,
+    GAMES,
     AiTookOver,
+    Barred,
     Configured,
     Created,
     Declined,
@@ -49,22 +51,24 @@ from server.rooms.matches import result_of
 from server.rooms.model import (
     CHAT_STAMPS,
     RECENT_POSITIONS,
+    SEAT_ORDERS,
     SNAPSHOT_CHAT_LINES,
     ChatLine,
     ChatStamp,
+    FindGame,
     Match,
+    NextOffer,
     Room,
     Substitution,
     TakebackOffer,
 )
 from server.rooms.questions import parse_question
+from server.rooms.turns import second_turn_ply
+from server.series import add_result
 from server.time_controls import TimeControlError, parse_control
 
-#: The offers that this version supports, besides the takeback.
+#: The offers of this version that are open for a seat and have no fields of their own.
 OFFERS = frozenset({"draw", "rematch"})
-
-#: Returns the game with an id, or raises UnknownGame.
-FindGame = Callable[[str], Game]
 
 
 def initial_room(room_id: RoomId, event: RoomEvent, at_ms: int, find_game: FindGame) -> Room:
@@ -82,15 +86,7 @@ def initial_room(room_id: RoomId, event: RoomEvent, at_ms: int, find_game: FindG
         raise ValueError(
             f"the log of room {room_id} starts with {type(event).__name__}, not with created"
         )
-    game, frozen = None, None
-    try:
-        game = find_game(event.game)
-        game.check_options(event.options)
-    except GameError:
-        frozen = Code.GAME_UNKNOWN if game is None else Code.OPTION_UNKNOWN
-    except Exception:
-        # A plug-in's file may raise anything while it is imported; the log must load even then.
-        frozen = Code.GAME_FAULT
+    game, frozen = _find(find_game, event.game, event.options)
     room = Room(
         id=room_id, v=1, game=game, game_id=event.game, options=event.options,
         visibility=event.visibility, host=IdentityId(event.host),
@@ -101,6 +97,13 @@ def initial_room(room_id: RoomId, event: RoomEvent, at_ms: int, find_game: FindG
     return room if event.clock is None else _with_control(room, event.clock)
 
 
+def _with_requirement(room: Room, what: str) -> Room:
+    """The room whose log says once that it requires a capability of this version."""
+    if what == GAMES:
+        return replace(room, requires_games=True)
+    return replace(room, requires_clock=True) if what == CLOCK else room
+
+
 def _with_control(room: Room, text: str) -> Room:
     """The room with another time control, which a newer version may have written."""
     try:
@@ -109,7 +112,25 @@ def _with_control(room: Room, text: str) -> Room:
         return replace(room, frozen=Code.ROOM_NEWER)
 
 
-def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
+def _find(
+    find_game: FindGame, game_id: str, options: Mapping[str, str]
+) -> tuple[Game | None, Code | None]:
+    """The game with an id, None if this server does not have it; and the code that says why it
+    cannot be played with these options, or None.
+    """
+    game = None
+    try:
+        game = find_game(game_id)
+        game.check_options(options)
+    except GameError:
+        return game, Code.GAME_UNKNOWN if game is None else Code.OPTION_UNKNOWN
+    except Exception:
+        # A plug-in's file may raise anything while it is imported; the log must load even then.
+        return game, Code.GAME_FAULT
+    return game, None
+
+
+def evolve(room: Room, event: RoomEvent, at_ms: int, find_game: FindGame) -> Room:
     """The room after one more event.
 
     It never raises: if this server can no longer play the match, the room is frozen.
@@ -121,17 +142,18 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
         case Said():
             return _evolve_said(room, event, at_ms)
         case SeatTaken():
-            return _with_seat(room, event.seat, event.occupant)
+            return _evolve_seat_taken(room, event)
         case SeatLeft():
-            return _without_offers(_with_seat(room, event.seat, None))
+            return _with_seated_newcomers(_without_offers(_with_seat(room, event.seat, None)))
         case Started():
-            return _evolve_started(room, event)
+            return _evolve_started(_with_game(room, event, find_game), event)
         case Finished():
             if room.match is None or room.match.id != event.match:
                 return room
             seats = tuple([_without_keeper(occupant) for occupant in room.seats])
             match = replace(room.match, over=result_of(event))
-            return _without_offers(replace(room, seats=seats, match=match))
+            series = add_result(room.series, room.match.seats, event.winner, event.how)
+            return _without_offers(replace(room, seats=seats, match=match, series=series))
         case TookBack():
             return _evolve_took_back(room, event)
         case TimeAdded() | Held() | Released():
@@ -155,10 +177,13 @@ def evolve(room: Room, event: RoomEvent, at_ms: int) -> Room:
             return replace(room, muted=(*_without(room.muted, event.identity), person))
         case Unmuted():
             return replace(room, muted=_without(room.muted, event.identity))
+        case Barred():
+            person = Player(event.identity, event.name)
+            return replace(room, barred=(*_without(room.barred, event.identity), person))
         case Created():
             return room
         case Required() if event.what in CAPABILITIES:
-            return replace(room, requires_clock=room.requires_clock or event.what == CLOCK)
+            return _with_requirement(room, event.what)
         case Required() | Unknown():
             return replace(room, frozen=Code.ROOM_NEWER)
         case _:
@@ -171,19 +196,68 @@ def _evolve_said(room: Room, event: Said, at_ms: int) -> Room:
         room.v, at_ms, event.name, event.text, event.to, event.identity,
         event.by, event.answers, event.links,
     )  # fmt: skip
-    room = replace(room, chat=(*room.chat[-(SNAPSHOT_CHAT_LINES - 1) :], line))
+    room = replace(room, chat=_with_line(room.chat, line))
     if event.by:
         return room
     stamp = ChatStamp(IdentityId(event.identity), at_ms)
-    stamps = (*room.chat_stamps[-(CHAT_STAMPS - 1) :], stamp)
-    if parse_question(event.text, room.has_ai) is None:
-        return replace(room, chat_stamps=stamps)
-    questions = (*room.question_stamps[-(CHAT_STAMPS - 1) :], stamp)
-    return replace(room, chat_stamps=stamps, question_stamps=questions)
+    if line.is_private:
+        room = replace(room, private_stamps=_with_stamp(room.private_stamps, stamp))
+    else:
+        room = replace(room, chat_stamps=_with_stamp(room.chat_stamps, stamp))
+    if event.cheap or parse_question(event.text, room.has_ai) is None:
+        return room
+    return replace(room, question_stamps=_with_stamp(room.question_stamps, stamp))
+
+
+def _with_line(chat: tuple[ChatLine, ...], line: ChatLine) -> tuple[ChatLine, ...]:
+    """The lines in memory with one more: the last SNAPSHOT_CHAT_LINES that others see, and as many
+    private ones, so that neither kind pushes out the other.
+    """
+    alike = [index for index, each in enumerate(chat) if each.is_private is line.is_private]
+    if len(alike) >= SNAPSHOT_CHAT_LINES:
+        chat = chat[: alike[0]] + chat[alike[0] + 1 :]
+    return (*chat, line)
+
+
+def _with_stamp(stamps: tuple[ChatStamp, ...], stamp: ChatStamp) -> tuple[ChatStamp, ...]:
+    return (*stamps[-(CHAT_STAMPS - 1) :], stamp)
+
+
+def _evolve_seat_taken(room: Room, event: SeatTaken) -> Room:
+    """The room with the occupant of a seat, who is a newcomer unless it is the host or an AI."""
+    room = _with_seated_newcomers(_with_seat(room, event.seat, event.occupant))
+    identity = IdentityId(event.occupant.identity)
+    if identity == room.host or room.seat_of(identity) is None or identity in room.newcomers:
+        return room
+    return replace(room, newcomers=(*room.newcomers, identity))
+
+
+def _with_seated_newcomers(room: Room) -> Room:
+    """The room without the newcomers who have left their seats."""
+    if not room.newcomers:
+        return room
+    seated = tuple([each for each in room.newcomers if room.seat_of(each) is not None])
+    return replace(room, newcomers=seated)
 
 
 def _without(people: tuple[Player, ...], identity: str) -> tuple[Player, ...]:
     return tuple([person for person in people if person.identity != identity])
+
+
+def _with_game(room: Room, event: Started, find_game: FindGame) -> Room:
+    """The room with the game and the options of a match, if the match has others than the room.
+
+    What froze the room before concerned the other game, unless it was an event of a newer version.
+    """
+    if event.game is None:
+        return room
+    options = event.options or {}
+    game, frozen = _find(find_game, event.game, options)
+    if room.frozen is Code.ROOM_NEWER:
+        frozen = room.frozen
+    return replace(
+        room, game=game, game_id=event.game, options=options, start=None, frozen=frozen
+    )  # fmt: skip
 
 
 def _evolve_started(room: Room, event: Started) -> Room:
@@ -219,6 +293,7 @@ def _evolve_started(room: Room, event: Started) -> Room:
         match=match,
         offers=(),
         takeback_offers=(),
+        next_offer=None,
         frozen=frozen,
     )
 
@@ -227,12 +302,18 @@ def _evolve_offered(room: Room, event: Offered) -> Room:
     match = room.match
     if event.what == "takeback" and event.to_ply is not None and match is not None:
         requests = _with_ply(match.takeback_requests, event.seat, match.ply)
-        offer = TakebackOffer(event.seat, event.to_ply)
+        takeback_offer = TakebackOffer(event.seat, event.to_ply)
         return replace(
             room,
             match=replace(match, takeback_requests=requests),
-            takeback_offers=(*room.takeback_offers, offer),
+            takeback_offers=(*room.takeback_offers, takeback_offer),
         )
+    if event.what == "next" and event.game is not None and event.seats in SEAT_ORDERS:
+        offer = NextOffer(
+            room.v, event.seat, event.game, event.options or {}, event.seats, event.level,
+            event.title or event.game,
+        )  # fmt: skip
+        return replace(room, next_offer=offer)
     if event.what not in OFFERS:  # from a newer version; no command of this version answers it
         return room
     if match is not None and event.what == "draw":
@@ -269,6 +350,8 @@ def _evolve_renamed(room: Room, event: Renamed) -> Room:
 
 
 def _with_name(occupant: Occupant, event: Renamed) -> Occupant:
+    if occupant.own_name:
+        return occupant
     if occupant.identity == event.identity and occupant.kind != "ai":
         return replace(occupant, name=event.name)
     keeper = occupant.kept_for
@@ -288,6 +371,8 @@ def _evolve_declined(room: Room, event: Declined) -> Room:
     """The room without the opponent's offer; without one's own if the opponent has none."""
     if event.what in OFFERS:
         return replace(room, offers=())
+    if event.what == "next":
+        return replace(room, next_offer=None)
     if event.what != "takeback":
         return room
     own = tuple(offer for offer in room.takeback_offers if offer.seat == event.seat)
@@ -300,7 +385,7 @@ def _with_ply(plies: tuple[int, ...], seat: int, ply: int) -> tuple[int, ...]:
 
 
 def _without_offers(room: Room) -> Room:
-    return replace(room, offers=(), takeback_offers=())
+    return replace(room, offers=(), takeback_offers=(), next_offer=None)
 
 
 def _evolve_moved(room: Room, event: Moved) -> Room:
@@ -332,6 +417,8 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
     if match.clock is not None:
         next_turn = turn if position is not None else 1 - event.seat
         match = replace(match, clock=_pressed(match.clock, event, next_turn, room.changed_ms))
+    if room.newcomers and second_turn_ply(match) is not None:
+        room = replace(room, newcomers=())
     if room.offers or room.takeback_offers:
         return replace(
             room, match=match, frozen=frozen, moved_v=room.v, takeback_offers=(),

@@ -16,7 +16,7 @@ from server.rooms.permissions import (
     viewer_of,
     viewer_with_absence,
 )
-from server.rooms.seats import wished_occupant
+from server.rooms.seats import DEFAULT_STRATEGY, wished_occupant
 
 
 def claim_win(room: Room, command: ClaimWin, moment: Moment) -> list[RoomEvent]:
@@ -63,7 +63,7 @@ def _substitute(room: Room) -> Occupant:
     """
     game = game_of(room)
     is_by_strategy = game.rules.SEARCH == "teach"
-    wish = AiSeat(strategy="alphabeta") if is_by_strategy else AiSeat((game.levels + 1) // 2)
+    wish = AiSeat(strategy=DEFAULT_STRATEGY) if is_by_strategy else AiSeat((game.levels + 1) // 2)
     return wished_occupant(game, room.options, wish, room.seats)
 
 

@@ -12,6 +12,7 @@ from server.codes import Code
 from server.events import Occupant, Player, RoomEvent
 from server.ids import IdentityId, MatchId, RoomId
 from server.rooms.clock import Clock, deadline_ms
+from server.series import Score
 from server.settings import CHAT_STAMPS as CHAT_STAMPS
 from server.settings import Settings
 from server.time_controls import TimeControl
@@ -27,6 +28,9 @@ RECENT_POSITIONS = 4
 MAX_EVENTS = 100_000
 #: Maximum number of events that it takes after a move, before the next one.
 MAX_EVENTS_WITHOUT_MOVE = 2_000
+
+#: The ways in which the players may sit in the next match: for each seat, the one they hold now.
+SEAT_ORDERS = ((0, 1), (1, 0))
 
 #: The identity of AI seats and of the server's own commands in the log. People have random
 #: identities of 12 characters, so none can equal it.
@@ -98,6 +102,9 @@ class Absence(Struct, frozen=True):
         return None if self.sure_in_ms is None else max(self.left_ms, self.sure_in_ms)
 
 
+#: Returns the game with an id, or raises UnknownGame.
+FindGame = Callable[[str], Game]
+
 #: Returns the present absence of a player; None for a player who is connected.
 FindAbsence = Callable[[IdentityId], Absence | None]
 
@@ -118,13 +125,33 @@ class Viewer(Struct, frozen=True):
     absence: Absence | None = None
 
 
+class QuestionKind(Struct, frozen=True):
+    """How a question to the room's bot is treated.
+
+    Only the asker sees a `private` one that begins with `/`, because its answer is private too. A
+    `cheap` one needs no search.
+    """
+
+    private: bool = True
+    cheap: bool = False
+
+
+#: The kind of a question, by its command and the room and the person it comes from.
+KindOfQuestion = Callable[["Room", "Viewer", str], QuestionKind]
+
+
+def private_question(room: "Room", viewer: "Viewer", command: str) -> QuestionKind:
+    """The kind of every question where no commands are known: private, and not cheap."""
+    return QuestionKind()
+
+
 class Moment(Struct, frozen=True):
-    """The context of a command: its actor and time, the source of new ids, the settings, and who is
-    connected.
+    """The context of a command: its actor and time, the source of new ids, the settings, the games
+    of this server, and who is connected.
 
     `received_ms` is the time at which the command arrived at this node, before any queue. Both
     times are in ms since 1970. Connections are not in the log, so `find_absence` gives the view of
-    this node.
+    this node. `kind_of_question` knows the bot's commands.
     """
 
     actor: Actor
@@ -132,7 +159,9 @@ class Moment(Struct, frozen=True):
     received_ms: int
     new_id: Callable[[], str]
     settings: Settings
+    find_game: FindGame
     find_absence: FindAbsence = nobody_absent
+    kind_of_question: KindOfQuestion = private_question
 
 
 class Played(Struct, frozen=True):
@@ -159,6 +188,21 @@ class TakebackOffer(Struct, frozen=True):
     to_ply: int
 
 
+class NextOffer(Struct, frozen=True):
+    """A player's open proposal of the next game, with the version of its event.
+
+    The other fields mean the same as in `Offered`.
+    """
+
+    v: int
+    seat: int
+    game: str
+    options: Mapping[str, str]
+    seats: tuple[int, ...]
+    level: int | None
+    title: str
+
+
 class Substitution(Struct, frozen=True):
     """From the move at `ply` on, `occupant` played the seat: an AI for a player who had gone, or
     the player again.
@@ -183,6 +227,10 @@ class MatchResult(Struct, frozen=True, omit_defaults=True):
     clocks_ms: tuple[int, int] | None = None
 
 
+#: The `to` of a line of chat that only its author sees.
+AUTHOR_ONLY = "author"
+
+
 class ChatLine(Struct, frozen=True):
     """One line of chat with the version and the time of its event."""
 
@@ -198,9 +246,14 @@ class ChatLine(Struct, frozen=True):
     #: Whether clients may show the addresses in the line as links.
     links: bool = False
 
+    @property
+    def is_private(self) -> bool:
+        """Whether only the author sees the line."""
+        return self.to == AUTHOR_ONLY
+
 
 class Match(Struct, frozen=True):
-    """One match of the room's game.
+    """One match, of the game that is the room's while it is the last one.
 
     `start` is the start position as text, `rules` the digest of the rules, `digest` that of the
     position, and `first_v` the version of the match's `started` event. `position` is None when the
@@ -266,8 +319,9 @@ class ChatStamp(Struct, frozen=True):
 class Room(Struct, frozen=True):
     """A room at version `v`.
 
-    `game` is None when this server does not have it. `frozen` says why the room can only be read;
-    it is None when the room can be played.
+    `game`, `game_id` and `options` are those of the last match, and of the next one unless a player
+    proposes another. `game` is None when this server does not have it. `frozen` says why the room
+    can only be read; it is None when the room can be played.
     """
 
     id: RoomId
@@ -291,7 +345,7 @@ class Room(Struct, frozen=True):
     offers: tuple[int, ...] = ()
     takeback_offers: tuple[TakebackOffer, ...] = ()
     chat: tuple[ChatLine, ...] = ()
-    #: Authors and times of the last CHAT_STAMPS lines of chat.
+    #: Authors and times of the last CHAT_STAMPS lines of chat that others see.
     chat_stamps: tuple[ChatStamp, ...] = ()
     frozen: Code | None = None
     #: The setting of the next matches, like `Match.thinking`.
@@ -302,10 +356,22 @@ class Room(Struct, frozen=True):
     help: bool = False
     #: The people whose lines of chat the room refuses.
     muted: tuple[Player, ...] = ()
-    #: Authors and times of the last CHAT_STAMPS questions to the room's bot.
+    #: The people who may not sit in this room any more.
+    barred: tuple[Player, ...] = ()
+    #: The seated people, besides the host, since whose arrival not both sides have moved.
+    newcomers: tuple[IdentityId, ...] = ()
+    #: Authors and times of the last CHAT_STAMPS questions to the room's bot that are not cheap.
     question_stamps: tuple[ChatStamp, ...] = ()
+    #: Authors and times of the last CHAT_STAMPS lines that only their authors see.
+    private_stamps: tuple[ChatStamp, ...] = ()
     #: The version of the last `moved` event; 0 before the first.
     moved_v: int = 0
+    #: The open proposal of the next game.
+    next_offer: NextOffer | None = None
+    #: Whether the log says that the matches of the room may be of different games.
+    requires_games: bool = False
+    #: The points of the players against each other, over all matches of the room.
+    series: tuple[Score, ...] = ()
     #: The time control of the next matches; None for none.
     control: TimeControl | None = None
     #: Whether the log says that the room requires clocks.
@@ -357,12 +423,15 @@ class Room(Struct, frozen=True):
 
     def has_player(self, identity: IdentityId) -> bool:
         """Whether an identity holds a seat, or an AI keeps one for it."""
-        return self.player_name(identity) is not None
+        return self.seat_of(identity) is not None or self.kept_seat(identity) is not None
 
     def player_name(self, identity: IdentityId) -> str | None:
-        """The name that the seat of a player shows, also while an AI keeps it; None without one."""
+        """The name that the seat of a player shows, also while an AI keeps it.
+
+        None without a seat, and where each seat has a name of its own.
+        """
         for occupant in self.seats:
-            if occupant is None:
+            if occupant is None or occupant.own_name:
                 continue
             if occupant.identity == identity and occupant.kind != "ai":
                 return occupant.name
@@ -373,6 +442,10 @@ class Room(Struct, frozen=True):
     def is_muted(self, identity: IdentityId) -> bool:
         """Whether the host has muted a person."""
         return any(person.identity == identity for person in self.muted)
+
+    def is_barred(self, identity: IdentityId) -> bool:
+        """Whether a person may not sit in this room any more."""
+        return any(person.identity == identity for person in self.barred)
 
     @property
     def has_ai(self) -> bool:

@@ -35,12 +35,12 @@ def unmute(room: Room, viewer: Viewer, identity: str | None = None) -> Refusal |
 
 
 def people_to_mute(room: Room, identity: str | None = None) -> list[Player]:
-    """The authors of the lines in memory, except the host and muted people.
+    """The authors of the lines in memory that others see, except the host and muted people.
 
     With an `identity`, it returns at most that person.
     """
     muted = {person.identity for person in room.muted} | {room.host}
-    lines = {line.identity: line.name for line in room.chat if not line.by}
+    lines = {line.identity: line.name for line in room.chat if not (line.by or line.is_private)}
     return [
         Player(author, name)
         for author, name in lines.items()

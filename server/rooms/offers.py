@@ -1,14 +1,53 @@
-"""The rules for draws, rematches and takebacks: claims, offers, and answers to offers."""
+"""The rules for draws, takebacks, rematches and the next game: claims, offers, and answers to
+offers.
+"""
+
+from typing import cast
 
 from msgspec.structs import replace
 
+from engine.game import Game, GameFault, UnknownGame
+from engine.rules.errors import GameHung
+from engine.search.job import Persona
 from server.codes import Code
-from server.commands import Accept, AiReply, Claim, Command, Decline, OfferDraw, Rematch, Takeback
-from server.events import Declined, Finished, Offered, RoomEvent, TookBack
+from server.commands import (
+    Accept,
+    AiReply,
+    AiSeat,
+    Claim,
+    Command,
+    Decline,
+    NextGame,
+    OfferDraw,
+    Rematch,
+    Takeback,
+)
+from server.events import (
+    GAMES,
+    STRATEGIES,
+    Declined,
+    Finished,
+    Occupant,
+    Offered,
+    Required,
+    RoomEvent,
+    Started,
+    TookBack,
+)
 from server.rooms import clock, permissions, refusals, takebacks
 from server.rooms.evolve import position_at
 from server.rooms.matches import clocks_of, end_match, start_match
-from server.rooms.model import ActorKind, CommandRejected, Match, Moment, Room, Rule
+from server.rooms.model import (
+    SEAT_ORDERS,
+    ActorKind,
+    CommandRejected,
+    FindGame,
+    Match,
+    Moment,
+    NextOffer,
+    Room,
+    Rule,
+)
 from server.rooms.permissions import (
     check,
     game_of,
@@ -17,6 +56,8 @@ from server.rooms.permissions import (
     require_running_match,
     viewer_of,
 )
+from server.rooms.seats import DEFAULT_STRATEGY, wished_occupant
+from server.rooms.starts import check_start
 
 
 def claim(room: Room, command: Claim, moment: Moment) -> list[RoomEvent]:
@@ -77,7 +118,7 @@ def accept(room: Room, command: Accept, moment: Moment) -> list[RoomEvent]:
     check(permissions.accept(room, viewer, command.what))
     opponent = 1 - own_seat(room, moment.actor)
     offer = takebacks.takeback_offer_of(room, opponent)
-    is_other_open = opponent in room.offers and command.what != "takeback"
+    is_other_open = opponent in room.offers and command.what in (None, "draw", "rematch")
     if offer is not None and not is_other_open:
         match = require_running_match(room)
         if command.ply not in (None, match.ply):
@@ -85,7 +126,7 @@ def accept(room: Room, command: Accept, moment: Moment) -> list[RoomEvent]:
         return [_take_back(room, match, offer.to_ply, opponent, moment)]
     if room.running_match is not None:
         return [_agree_draw(room.running_match, moment)]
-    return rematch(room, command, moment)
+    return rematch(room, command, moment) if is_other_open else _accept_next(room, command, moment)
 
 
 def ai_reply(room: Room, command: AiReply, moment: Moment) -> list[RoomEvent]:
@@ -114,8 +155,107 @@ def rematch(room: Room, command: Rematch | Accept, moment: Moment) -> list[RoomE
 def decline(room: Room, command: Decline, moment: Moment) -> list[RoomEvent]:
     check(permissions.decline(room, viewer_of(room, moment.actor.identity), command.what))
     seat = own_seat(room, moment.actor)
-    what = command.what or (permissions.draw_or_rematch(room) if room.offers else "takeback")
-    return [Declined(seat, what)]
+    return [Declined(seat, command.what or _open_offer(room))]
+
+
+def _open_offer(room: Room) -> str:
+    """What is declined by a player who does not say what."""
+    if room.offers:
+        return permissions.draw_or_rematch(room)
+    return "takeback" if room.takeback_offers else "next"
+
+
+# --- the next game ------------------------------------------------------------------------------
+
+
+def next_game(room: Room, command: NextGame, moment: Moment) -> list[RoomEvent]:
+    viewer = viewer_of(room, moment.actor.identity)
+    check(permissions.next_game(room, viewer))
+    if command.seats not in SEAT_ORDERS:
+        raise CommandRejected(
+            Code.MESSAGE_MALFORMED, "seats names each seat once: [0, 1] or [1, 0]"
+        )
+    if command.level is not None and not room.has_ai:
+        check(refusals.NO_AI)
+    game = _find(moment.find_game, command.game)
+    options = dict(check_start(game, command.options, None).options)
+    offer = NextOffer(
+        room.v + 1, viewer.seat or 0, game.id, options, command.seats, command.level, game.title
+    )  # fmt: skip
+    # Made before the opponent is asked: a match that cannot start is refused at once.
+    events = _start_next(room, game, offer, moment)
+    if permissions.starts_at_once(room, viewer):
+        return events
+    return [
+        Offered(
+            offer.seat, "next", game=offer.game, options=options, seats=offer.seats,
+            level=offer.level, title=offer.title,
+        )
+    ]  # fmt: skip
+
+
+def _accept_next(room: Room, command: Accept, moment: Moment) -> list[RoomEvent]:
+    offer = room.next_offer
+    if offer is None or command.v != offer.v:
+        check(refusals.NEXT_REPLACED)
+    assert offer is not None, "no offer is a reason to refuse"
+    return _start_next(room, _find(moment.find_game, offer.game), offer, moment)
+
+
+def _find(find_game: FindGame, game_id: str) -> Game:
+    """The game with an id. Raises CommandRejected without one, and GameFault for a broken one."""
+    try:
+        return find_game(game_id)
+    except UnknownGame as error:
+        raise CommandRejected(Code.GAME_UNKNOWN, str(error)) from error
+    except GameHung:
+        raise
+    except Exception as error:  # a plug-in's file may raise anything while it is imported
+        raise GameFault(f"the game {game_id} cannot be loaded: {error}") from error
+
+
+def _start_next(room: Room, game: Game, offer: NextOffer, moment: Moment) -> list[RoomEvent]:
+    """Returns the events that start the proposed match.
+
+    Programs that read a match by the room's game would misread it, so the log says first that the
+    room requires matches of different games.
+    """
+    is_other = (game.id, offer.options) != (room.game_id, room.options)
+    if is_other:
+        room = replace(room, game=game, game_id=game.id, options=offer.options, start=None)
+    check_start(game, offer.options, room.start)
+    occupants: list[Occupant] = []
+    for seat in offer.seats:
+        holder = room.seats[seat]
+        assert holder is not None, "an empty seat is a reason to refuse"
+        if holder.kind == "ai" and (is_other or offer.level is not None):
+            wish = _next_ai(game, holder, offer.level)
+            holder = wished_occupant(game, offer.options, wish, occupants)
+        occupants.append(holder)
+    started: Started = start_match(room, game, occupants, moment)
+    events: list[RoomEvent] = []
+    if is_other:
+        options = dict(offer.options)
+        started = replace(started, game=game.id, options=options, title=game.title)
+        events += [] if room.requires_games else [Required(GAMES)]
+    if any(each.strategy is not None and each not in room.seats for each in occupants):
+        events.append(Required(STRATEGIES))
+    return [*events, started]
+
+
+def _next_ai(game: Game, holder: Occupant, level: int | None) -> AiSeat:
+    """The wish for an AI that goes on in another game, or at another level.
+
+    An AI at a level that the game does not have plays at its highest one; a game without levels is
+    played by a strategy.
+    """
+    if level is not None:
+        return AiSeat(level)
+    if game.rules.SEARCH == "teach" or holder.strategy is not None:
+        return AiSeat(strategy=holder.strategy or DEFAULT_STRATEGY, depth=holder.depth)
+    if holder.persona is not None:
+        return AiSeat(persona=cast(Persona, holder.persona))
+    return AiSeat(min(holder.level or 1, game.levels))
 
 
 #: The rules of this module.
@@ -126,5 +266,6 @@ RULES: dict[type[Command], Rule] = {
     Accept: accept,
     AiReply: ai_reply,
     Rematch: rematch,
+    NextGame: next_game,
     Decline: decline,
 }

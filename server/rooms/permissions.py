@@ -19,6 +19,7 @@ from server.commands import (
     Accept,
     AddAi,
     AddTime,
+    Bar,
     CallDraw,
     Chat,
     ClaimWin,
@@ -28,6 +29,7 @@ from server.commands import (
     Hint,
     LetAiPlay,
     Mute,
+    NextGame,
     OfferDraw,
     OfferKind,
     ReclaimSeat,
@@ -57,6 +59,10 @@ from server.rooms.refusals import (
     ABORT_TOO_LATE,
     ABSENT_MOVE,
     AI_LOCKED,
+    BAR_TOO_LATE,
+    BAR_TOO_MANY,
+    BAR_UNKNOWN,
+    BARRED,
     CANNOT_PLAY_ON,
     CANNOT_WIN,
     CLAIM_ON_OWN_MOVE,
@@ -68,6 +74,7 @@ from server.rooms.refusals import (
     MATCH_OVER,
     MATCH_RUNNING,
     NEWER,
+    NEXT_BY_SPECTATOR,
     NO_AI,
     NO_CLOCK,
     NO_DRAWS,
@@ -104,6 +111,10 @@ from server.settings import Settings
 OFFER_AGAIN_TURNS = 10
 #: The time that a player gives the opponent with one command, and how often in a match.
 ADDED_MS, MAX_ADDED = 15_000, 8
+
+
+#: Maximum number of people who may not sit in a room any more.
+MAX_BARRED = 64
 
 
 class SeeThinking:
@@ -188,6 +199,8 @@ def own_seat(room: Room, actor: Actor, seat: int | None = None) -> int:
 
 def sit(room: Room, viewer: Viewer, seat: int | None = None) -> Refusal | None:
     """`seat` is the seat to take; None stands for any."""
+    if room.is_barred(viewer.identity):
+        return BARRED
     if _is_taken(room, seat):
         return SEAT_TAKEN
     return HAS_SEAT if viewer.seat is not None else _refusal_to_fill(room)
@@ -199,6 +212,18 @@ def stand(room: Room, viewer: Viewer) -> Refusal | None:
     if room.running_match is not None:
         return SEAT_LOCKED
     return ONE_SCREEN if room.one_screen else None
+
+
+def bar(room: Room, viewer: Viewer, identity: str | None = None) -> Refusal | None:
+    """`identity` is the person whose seat is to be freed; None stands for anyone."""
+    if not viewer.is_host:
+        return NOT_HOST
+    if len(room.barred) >= MAX_BARRED:
+        return BAR_TOO_MANY
+    if room.newcomers if identity is None else identity in room.newcomers:
+        return None
+    is_seated = identity is not None and room.seat_of(IdentityId(identity)) is not None
+    return BAR_TOO_LATE if is_seated and identity != viewer.identity else BAR_UNKNOWN
 
 
 def add_ai(room: Room, viewer: Viewer, seat: int | None = None) -> Refusal | None:
@@ -255,6 +280,19 @@ def rematch(room: Room, viewer: Viewer) -> Refusal | None:
     return REMATCH_OFFERED if viewer.seat in room.offers else None
 
 
+def next_game(room: Room, viewer: Viewer) -> Refusal | None:
+    """The room's present game may be missing here: the next one is another."""
+    if room.match is None:
+        return NO_MATCH
+    if room.match.over is None:
+        return MATCH_RUNNING
+    if None in room.seats:
+        return SEAT_EMPTY
+    if viewer.seat is None and not (viewer.is_host and _has_only_ai(room)):
+        return NEXT_BY_SPECTATOR
+    return None
+
+
 def offer_draw(room: Room, viewer: Viewer) -> Refusal | None:
     seat, match = viewer.seat, room.running_match
     if seat is None:
@@ -300,6 +338,8 @@ def accept(room: Room, viewer: Viewer, what: OfferKind | None = None) -> Refusal
     """`what` is the offer to accept; None stands for any."""
     if viewer.seat is None:
         return NO_SEAT
+    if what in (None, "next") and _is_proposed_by(room, 1 - viewer.seat):
+        return next_game(room, viewer)
     match, is_other_open = room.running_match, 1 - viewer.seat in room.offers
     takeback_offer = takebacks.takeback_offer_of(room, 1 - viewer.seat)
     if match is not None and what in (None, "takeback") and takeback_offer is not None:
@@ -316,6 +356,8 @@ def decline(room: Room, viewer: Viewer, what: OfferKind | None = None) -> Refusa
     if viewer.seat is None:
         return NO_SEAT
     if room.takeback_offers and what in (None, "takeback"):
+        return None
+    if room.next_offer is not None and what in (None, "next"):
         return None
     return None if room.offers and what in (None, draw_or_rematch(room)) else NO_OFFER
 
@@ -480,10 +522,23 @@ def draw_or_rematch(room: Room) -> OfferKind:
 
 def starts_rematch(room: Room, viewer: Viewer) -> bool:
     """Whether a rematch that the viewer asks for starts at once, without an offer."""
-    if viewer.seat is None or 1 - viewer.seat in room.offers or room.one_screen:
+    is_offered = viewer.seat is not None and 1 - viewer.seat in room.offers
+    return is_offered or starts_at_once(room, viewer)
+
+
+def starts_at_once(room: Room, viewer: Viewer) -> bool:
+    """Whether the viewer alone decides about the next match: against an AI, on one screen, and as
+    the host of a match between AI seats.
+    """
+    if viewer.seat is None or room.one_screen:
         return True
     opponent = room.seats[1 - viewer.seat]
     return opponent is not None and opponent.kind == "ai"
+
+
+def _is_proposed_by(room: Room, seat: int) -> bool:
+    """Whether the player on a seat has proposed the next game."""
+    return room.next_offer is not None and room.next_offer.seat == seat
 
 
 def _is_taken(room: Room, seat: int | None) -> bool:
@@ -544,6 +599,7 @@ DURING_MATCH: dict[Permission, Condition] = {
     Hint: hint,
     Mute: muting.mute,
     Unmute: muting.unmute,
+    Bar: bar,
     SeeThinking: see_thinking,
 }
 #: The conditions of what may be permitted while no match is running.
@@ -553,11 +609,13 @@ BETWEEN_MATCHES: dict[Permission, Condition] = {
     AddAi: add_ai,
     RemoveAi: remove_ai,
     Rematch: rematch,
+    NextGame: next_game,
     Accept: accept,
     Decline: decline,
     Configure: configure,
     Mute: muting.mute,
     Unmute: muting.unmute,
+    Bar: bar,
     SeeThinking: see_thinking,
 }
 

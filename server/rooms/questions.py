@@ -1,6 +1,8 @@
-"""Questions to the room's bot: lines of chat that begin with `/`, and a few plain questions.
+"""Questions to the room's bot: lines of chat that begin with `/`, a few plain questions, and lines
+that name the bot.
 
-A plain question counts only in a room with an AI: elsewhere it is for the other people.
+A plain question counts only in a room with an AI, or where it names the bot ("@bot", "bot, ..."):
+elsewhere it is for the other people.
 """
 
 import re
@@ -12,6 +14,17 @@ from server.rooms.model import Room
 
 #: A line that begins with `/` and a word.
 _COMMAND = re.compile(r"/([a-zA-Z][\w-]*)(?: (.*))?")
+#: A call of the bot: "@bot" anywhere; "bot," or "Plyroom," at the beginning, or after a greeting;
+#: and a question that begins with its name.
+_CALL = re.compile(
+    r"(?:.*\s)?@(?:bot|plyroom)\b.*"
+    r"|(?:(?:hello|hey|hi|ok|okay|please)[\s,]+)?(?:bot|plyroom)\s*[,:!?].*"
+    r"|(?:hello|hey|hi)[\s,]+(?:bot|plyroom)\b.*"
+    r"|plyroom\b.*\?",
+    re.IGNORECASE,
+)
+#: The command of a line that names the bot and is no question that it knows.
+UNKNOWN = ""
 #: A word of a plain question.
 _WORD = re.compile(r"[a-z']+")
 
@@ -166,13 +179,19 @@ class Question(Struct, frozen=True):
 def parse_question(text: str, has_ai: bool) -> Question | None:
     """Returns the question that a line of chat asks; None for any other line.
 
-    `has_ai` says whether an AI has a seat in the room.
+    `has_ai` says whether an AI has a seat in the room. A line that names the bot is always a
+    question: its command is UNKNOWN where it is no plain one.
     """
     if text.startswith("/"):
         match = _COMMAND.fullmatch(text)
         return match and Question(match[1].lower(), tuple((match[2] or "").split()))
-    if not has_ai:
-        return None
+    names_bot = _CALL.fullmatch(text) is not None
+    question = _plain_question(text) if has_ai or names_bot else None
+    return Question(UNKNOWN) if question is None and names_bot else question
+
+
+def _plain_question(text: str) -> Question | None:
+    """The plain question in a line, between words that mean nothing."""
     words = _WORD.findall(text.lower().replace("\u2019", "'"))
     for start in range(len(words)):
         for end in range(len(words), start, -1):
@@ -186,16 +205,17 @@ def parse_question(text: str, has_ai: bool) -> Question | None:
     return None
 
 
-def is_unknown_question(room: Room, line: Said) -> bool:
-    """Whether a line asks the bot something that it does not understand, for the first time.
-
-    The line ends with a question mark, and its author plays against an AI without another person
-    in a seat. Only the lines in memory count as earlier ones.
+def is_for_bot(room: Room, line: Said) -> bool:
+    """Whether a line is a question that is not plain and that nobody else can answer: it ends with
+    a question mark, and its author plays against an AI without another person in a seat.
     """
     people = {each.identity for each in room.seats if each is not None and each.kind != "ai"}
     kept = [each for each in room.seats if each is not None and each.kept_for is not None]
-    if not room.has_ai or kept or people != {line.identity} or not _is_unknown(line.text):
-        return False
+    return room.has_ai and not kept and people == {line.identity} and _is_unknown(line.text)
+
+
+def is_first_unknown(room: Room, line: Said) -> bool:
+    """Whether no earlier line of the author in memory is a question that is not plain."""
     own = [each.text for each in room.chat if each.identity == line.identity and not each.by]
     return sum(map(_is_unknown, own)) <= 1
 

@@ -56,6 +56,13 @@ ABORT_BY_SPECTATOR = Refusal(
 REMATCH_BY_SPECTATOR = Refusal(
     Code.SEAT_NONE, "only a player may offer a rematch, or the host of a match between AI seats"
 )
+NEXT_BY_SPECTATOR = Refusal(
+    Code.SEAT_NONE,
+    "only a player may choose the next game, or the host of a match between AI seats",
+)
+NEXT_REPLACED = Refusal(
+    Code.OFFER_NONE, "that game is not proposed any more; accept names the version of the proposal"
+)
 NO_OFFER_BY_OPPONENT = Refusal(Code.OFFER_NONE, "the other side has not offered anything")
 NO_OFFER = Refusal(Code.OFFER_NONE, "no offer is open")
 NO_DRAWS = Refusal(Code.DRAW_NONE, "this game cannot end in a draw")
@@ -109,4 +116,14 @@ MUTE_SELF = Refusal(Code.MUTE_NONE, "you cannot mute yourself")
 MUTE_UNKNOWN = Refusal(Code.MUTE_NONE, "nobody of that identity has a seat or has written here")
 MUTE_TOO_MANY = Refusal(Code.MUTE_NONE, "too many people are muted in this room; unmute one first")
 NOT_MUTED = Refusal(Code.MUTE_NONE, "nobody of that identity is muted here")
+BARRED = Refusal(
+    Code.SEAT_BARRED, "the host keeps the seats of this room for other people; you may watch"
+)
+BAR_UNKNOWN = Refusal(Code.BAR_NONE, "nobody of that identity has sat down here lately")
+BAR_TOO_LATE = Refusal(
+    Code.BAR_NONE, "both sides have moved since that person sat down; you may resign"
+)
+BAR_TOO_MANY = Refusal(
+    Code.BAR_NONE, "too many people may not sit in this room any more; open a new room"
+)
 NO_KEPT_SEAT = Refusal(Code.SEAT_NONE, "the AI keeps no seat for you")

@@ -15,6 +15,7 @@ from server.commands import AiSeat, Command, Configure, Create, Hint, MySeat, Op
 from server.events import (
     CLOCK,
     ONE_SCREEN,
+    OWN_NAMES,
     RATED,
     START,
     Configured,
@@ -28,6 +29,7 @@ from server.rooms.evolve import evolve as evolve
 from server.rooms.evolve import initial_room as initial_room
 from server.rooms.matches import start_event
 from server.rooms.model import Actor, ActorKind, CommandRejected, Moment, Room, Rule
+from server.rooms.names import clean_name
 from server.rooms.permissions import viewer_of
 from server.rooms.refusals import OUT_OF_TIME
 from server.rooms.seats import seat_events, wished_occupant
@@ -41,12 +43,19 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
     Raises CommandRejected for invalid options, seats or start positions.
     """
     start = check_start(game, command.options, command.start)
-    wishes = (MySeat(),) * SEATS if command.one_screen else command.seats
+    wishes = _seats_on_one_screen(command) if command.one_screen else command.seats
     if not command.one_screen and sum(isinstance(wish, MySeat) for wish in wishes) > 1:
         raise CommandRejected(Code.SEAT_ALREADY, "a player may take one seat only")
     created = _created(actor, command, game, start)
     events: list[RoomEvent] = [created]
     events += _requirements(created)
+    if any(isinstance(wish, MySeat) and wish.name is not None for wish in wishes):
+        if not command.one_screen:
+            raise CommandRejected(
+                Code.NAME_REFUSED, "only on one screen has a seat a name of its own"
+            )
+        # Programs that do not define these names would change them with the creator's name.
+        events.append(Required(OWN_NAMES))
     # A field of `created` would be ignored by nodes of an older version, which would then show the
     # thinking. To them an event of its own makes the room `room.newer`.
     # An older node would play a room with a clock without it.
@@ -57,8 +66,12 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
     holders: list[Occupant | None] = [None] * SEATS
     for number, seat_wish in enumerate(wishes):
         match seat_wish:
-            case MySeat():
-                holders[number] = Occupant(actor.identity, actor.name)
+            case MySeat(name=name):
+                holders[number] = (
+                    Occupant(actor.identity, actor.name)
+                    if name is None
+                    else Occupant(actor.identity, clean_name(name), own_name=True)
+                )
             case AiSeat():
                 holders[number] = wished_occupant(game, start.options, seat_wish, holders)
             case OpenSeat():
@@ -71,6 +84,11 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
         control = None if created.clock is None else parse_control(created.clock)
         events.append(start_event(start, new_id(), 1, occupants, command.thinking, control))
     return events
+
+
+def _seats_on_one_screen(command: Create) -> tuple[MySeat, ...]:
+    """The seats of a room for one screen: the creator's, with the names that they have."""
+    return tuple(wish if isinstance(wish, MySeat) else MySeat() for wish in command.seats)
 
 
 def _created(actor: Actor, command: Create, game: Game, start: Position) -> Created:

@@ -10,13 +10,25 @@ from engine.strategies.names import FIXED_DEPTHS, player_name
 from engine.strategies.registry import strategy_names
 from engine.view import SEATS
 from server.codes import Code
-from server.commands import AddAi, AiSeat, Command, RemoveAi, Rename, Sit, Stand
-from server.events import STRATEGIES, Occupant, Renamed, Required, RoomEvent, SeatLeft, SeatTaken
+from server.commands import AddAi, AiSeat, Bar, Command, RemoveAi, Rename, Sit, Stand
+from server.events import (
+    STRATEGIES,
+    Barred,
+    Occupant,
+    Renamed,
+    Required,
+    RoomEvent,
+    SeatLeft,
+    SeatTaken,
+)
 from server.ids import IdentityId
 from server.rooms import permissions
-from server.rooms.matches import start_match
+from server.rooms.matches import end_match, start_match
 from server.rooms.model import AI_IDENTITY, ActorKind, CommandRejected, Moment, Room, Rule
 from server.rooms.permissions import check, game_of, own_seat, viewer_of
+
+#: The strategy of an AI that goes on in a game without levels.
+DEFAULT_STRATEGY = "alphabeta"
 
 
 def sit(room: Room, command: Sit, moment: Moment) -> list[RoomEvent]:
@@ -28,6 +40,25 @@ def sit(room: Room, command: Sit, moment: Moment) -> list[RoomEvent]:
 def stand(room: Room, command: Stand, moment: Moment) -> list[RoomEvent]:
     check(permissions.stand(room, viewer_of(room, moment.actor.identity)))
     return [SeatLeft(own_seat(room, moment.actor))]
+
+
+def bar(room: Room, command: Bar, moment: Moment) -> list[RoomEvent]:
+    """Returns the events of freeing a person's seat. A running match ends without a result.
+
+    A program that does not define `barred` would let the person sit again: to it the event makes
+    the room `room.newer`.
+    """
+    viewer = viewer_of(room, moment.actor.identity)
+    check(permissions.bar(room, viewer, command.identity))
+    seat = room.seat_of(IdentityId(command.identity))
+    occupant = None if seat is None else room.seats[seat]
+    assert seat is not None, "a newcomer has a seat"
+    assert occupant is not None, "a newcomer has a seat"
+    events: list[RoomEvent] = []
+    if room.running_match is not None:
+        reason = "the host keeps the seat for someone else"
+        events.append(end_match(room.running_match, None, "abort", reason))
+    return [*events, SeatLeft(seat), Barred(command.identity, occupant.name)]
 
 
 def add_ai(room: Room, command: AddAi, moment: Moment) -> list[RoomEvent]:
@@ -147,6 +178,7 @@ def _strategy_occupant(
 RULES: dict[type[Command], Rule] = {
     Sit: sit,
     Stand: stand,
+    Bar: bar,
     AddAi: add_ai,
     RemoveAi: remove_ai,
     Rename: rename,

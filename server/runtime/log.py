@@ -335,7 +335,8 @@ class EventLog(Generic[S, C, E]):
             try:
                 moment = Moment(
                     actor, self._ports.now_ms(), received_ms,
-                    self._ports.new_id, self._ports.settings, self.find_absence,
+                    self._ports.new_id, self._ports.settings, self._ports.find_game,
+                    self.find_absence, self._ports.kind_of_question,
                 )  # fmt: skip
                 events = self._machine.decide(self.state, command, moment)
             except CommandRejected as rejection:

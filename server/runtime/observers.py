@@ -51,6 +51,11 @@ def changes_seats(events: Sequence[RoomEvent]) -> bool:
     return not SEAT_EVENTS.isdisjoint(map(type, events))
 
 
+def changes_game(events: Sequence[RoomEvent]) -> bool:
+    """Returns whether one of the events starts a match of another game, or with other options."""
+    return any(type(event) is Started and event.game is not None for event in events)
+
+
 class Observers:
     """The observers of all rooms of a node.
 

@@ -28,6 +28,7 @@ from server.rooms.matches import result_of
 from server.rooms.model import Room
 from server.rooms.notation import match_length
 from server.store.base import (
+    AUTHOR,
     EVERYONE,
     SPECTATORS,
     Listing,
@@ -42,13 +43,14 @@ from server.store.players import players
 
 _encode = msgspec.json.Encoder().encode
 
+#: The audience of a line of chat by its `to`.
+AUDIENCES = {"room": EVERYONE, "spectators": SPECTATORS, "author": AUTHOR}
+
 
 def log_entry(room: Room, event: RoomEvent, at_ms: int) -> StoredEvent:
     """Returns the log entry of the event that led to this state of the room."""
-    spectators_only = isinstance(event, Said) and event.to == "spectators"
-    return StoredEvent(
-        room.v, at_ms, SPECTATORS if spectators_only else EVERYONE, format_event_body(event)
-    )
+    audience = AUDIENCES.get(event.to, AUTHOR) if isinstance(event, Said) else EVERYONE
+    return StoredEvent(room.v, at_ms, audience, format_event_body(event))
 
 
 def summary(room: Room) -> wire.RoomSummary:

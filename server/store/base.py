@@ -18,8 +18,9 @@ from msgspec import Struct
 from server.ids import IdentityId, MatchId, RoomId
 from server.store.match_filter import EVERY_MATCH, SCAN_LIMIT, Key, MatchFilter, scan_rest
 
-#: The audiences of an event: everyone in the room, and spectators only.
-EVERYONE, SPECTATORS = 0, 1
+#: The audiences of an event: everyone in the room, spectators only, and the author of a line of
+#: chat only. Feeds hide an event from everyone if they do not know its audience.
+EVERYONE, SPECTATORS, AUTHOR = 0, 1, 2
 
 #: Longest validity of a heartbeat, in ms: one that expires later was written before the store's
 #: clock was set back.
@@ -390,6 +391,9 @@ class ProjectionStore(Protocol):
         The running ones come first, each group latest first. `player` is a key as in
         server/store/players.py.
         """
+
+    async def room_matches(self, room: str, limit: int) -> list[StoredMatch]:
+        """The last `limit` matches of a room, latest first, running or finished."""
 
     async def fill_players(self, limit: int) -> int:
         """Fills in the players of at most `limit` matches that an older program started.

@@ -5,6 +5,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from server.events import DRAWN_ENDS
+
 #: The wanted result: the player won or lost, the match was drawn, or that seat won.
 ResultFilter = Literal["won", "lost", "drawn", "first", "second"]
 
@@ -18,8 +20,6 @@ SCAN_LIMIT = 2000
 #: The winner of a finished match that no seat won: nobody, for it was drawn, or nobody, for it has
 #: no result: it was aborted, or the AI failed. The winner of any other match is a seat, 0 or 1.
 DRAWN, NO_RESULT = 2, 3
-#: How a match without a winner ended if it was drawn.
-DRAWN_ENDS = ("board", "claim", "agreement", "gone")
 #: The first bytes of the stored result of a match, with its winner. That of a match without a
 #: result begins with none of them.
 OVER_PREFIXES = (

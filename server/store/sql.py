@@ -280,6 +280,13 @@ class SqlProjections:
         rows = await self._database.select(union_all(*(select(part) for part in parts)))
         return latest_matches([shown_match(StoredMatch(*row)) for row in rows], running, finished)
 
+    async def room_matches(self, room: str, limit: int) -> list[StoredMatch]:
+        c = t.matches.c
+        rows = await self._database.select(
+            select(*MATCH_COLUMNS).where(c.room == room).order_by(c.number.desc()).limit(limit)
+        )
+        return [shown_match(StoredMatch(*row)) for row in rows]
+
     async def fill_players(self, limit: int) -> int:
         c = t.matches.c
         rows = await self._database.select(

@@ -213,7 +213,8 @@ class Api:
         The token is in `Authorization: Bearer …`; an unknown one gets a 401. An unknown cookie
         creates a guest, and the answer's `notice` says so to the person. The cookie is
         `plyroom_` and the first 8 digits of the installation. `plyroom`, its name in earlier
-        versions, is read too, and its token set as the cookie.
+        versions, is read too, and its token set as the cookie; an unknown one has no notice, since
+        it may be another server's.
         """
         guest_request = await read_body(
             request, GuestRequest, self.ports.settings.silence_s, '{"name": text}'

@@ -113,6 +113,7 @@ def _entry(game: Game) -> dict[str, Any]:
         "search": game.rules.SEARCH,
         "aliases": game.rules.ALIASES,
         "options": dict(game.options),
+        "goal": game.goal,
         "rules": game.rules.RULES,
         "view": game.board(game.check_options({})),
         "start": game.start().view(),

@@ -89,6 +89,7 @@ class Matches:
         """The routes of the handlers."""
         return [
             web.get("/api/matches", self.matches),
+            web.get("/api/rooms/{room}/matches", self.room_matches),
             web.get("/api/matches/{match}", self.match),
             web.get("/api/matches/{match}/views", self.views),
             web.get("/api/matches/{match}/assessments", self.assessments),
@@ -116,6 +117,16 @@ class Matches:
                 "previous": cursors.newer,
             }
         )
+
+    async def room_matches(self, request: web.Request) -> web.Response:
+        """Lists the last matches of a room, newest first, at most PAGE of them.
+
+        Its `matches` have entries as in `GET /api/matches`; a match that is running has no `over`.
+        Who knows the room's id may follow the room and sees the same.
+        """
+        room = request.match_info["room"][:64]
+        rows = await self._ports.store.projections.room_matches(room, PAGE)
+        return json_answer({"matches": [self.entry(row, row.plies or 0) for row in rows]})
 
     async def match(self, request: web.Request) -> web.Response:
         """Answers with a match, its moves, the time that each took and the AI's analyses.

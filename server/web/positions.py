@@ -5,7 +5,8 @@ from http import HTTPStatus
 import structlog
 from aiohttp import web
 
-from engine.game import GameFault, Position, PositionError, UnknownGame
+from engine.formats.read.positions import PositionReading
+from engine.game import GameFault, PositionError, UnknownGame
 from engine.rules.errors import GameHung
 from engine.view import cell_ids
 from server.codes import Code
@@ -13,7 +14,7 @@ from server.commands import MAX_START
 from server.ports import Ports
 from server.rooms.model import CommandRejected
 from server.rooms.placing import is_placeable, place
-from server.rooms.starts import check_start
+from server.rooms.starts import read_start
 from server.web.answers import ApiError, json_answer, rules_failed
 
 log = structlog.get_logger()
@@ -42,7 +43,8 @@ class Positions:
         cells with the kinds of their pieces and the seat to move, in place of a text. Any other
         parameter is an option of the game. The answer has the text as the log would store it, the
         board and the view. The text may be a FEN with fields left out, an EPD, a position of PDN
-        without counters, or a board of 64 discs.
+        without counters, a board of 64 discs, or, in games in which a move names a cell or a
+        column, a list of moves; `mended` lists what was put right in it, as sentences.
         """
         query = request.query
         start = query.get("start")
@@ -52,7 +54,8 @@ class Positions:
         pieces = query.get("pieces")
         if pieces is not None:
             start = self._place(query.get("game", ""), options, pieces, query.get("turn") == "1")
-        position = self._check(query.get("game", ""), options, start)
+        reading = self._check(query.get("game", ""), options, start)
+        position = reading.position
         try:
             game = position.game
             body = {
@@ -60,6 +63,7 @@ class Positions:
                 "board": game.board(position.options),
                 "view": position.view(),
                 **({"placeable": is_placeable(game, position.options)} if start is None else {}),
+                **({"mended": reading.mended} if reading.mended else {}),
             }
         except GameFault as fault:
             raise self._fault(position.game.id, fault) from fault
@@ -69,7 +73,7 @@ class Positions:
         self, game_id: str, options: dict[str, str], pieces: str, is_second_to_move: bool
     ) -> str:
         """The text of the position with these pieces. Raises ApiError if the game has none."""
-        start = self._check(game_id, options, None)
+        start = self._check(game_id, options, None).position
         game, turn = start.game, int(is_second_to_move)
         placed = dict(piece.split(":", 1) for piece in pieces.split(",") if ":" in piece)
         board = game.board(start.options)
@@ -93,10 +97,10 @@ class Positions:
             raise _refusal(f"these pieces make no position of {game.title}")
         return position.text()
 
-    def _check(self, game_id: str, options: dict[str, str], start: str | None) -> Position:
-        """The position. Raises ApiError if no match can start from it."""
+    def _check(self, game_id: str, options: dict[str, str], start: str | None) -> PositionReading:
+        """The position, and what was put right. Raises ApiError if no match can start from it."""
         try:
-            return check_start(self._ports.find_game(game_id), options, start)
+            return read_start(self._ports.find_game(game_id), options, start)
         except UnknownGame as error:
             raise ApiError(HTTPStatus.BAD_REQUEST, Code.GAME_UNKNOWN, str(error)) from error
         except CommandRejected as rejection:

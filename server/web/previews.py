@@ -61,9 +61,12 @@ PAGE_PREVIEWS = {
 
 
 async def room_preview(ports: Ports, room_id: str) -> Preview:
-    """The game and the players of a public room, after the first READ_EVENTS events of its log."""
+    """The game and the players of a public room: those of its last match, and before it those of
+    the first READ_EVENTS events of its log.
+    """
     try:
         entries = await ports.store.logs.events(room_id, 0, READ_EVENTS)
+        latest = await ports.store.projections.room_matches(room_id, 1) if entries else []
     except StoreUnavailable:
         return GENERAL
     created = parse_event_body(entries[0].body) if entries else None
@@ -80,8 +83,10 @@ async def room_preview(ports: Ports, room_id: str) -> Preview:
                 seated = dict(enumerate(seats))
             case _:
                 pass
+    if latest and len(entries) == READ_EVENTS:
+        seated = dict(enumerate(msgspec.json.decode(latest[0].seats, type=list[Occupant])))
     names = {seat: occupant.name for seat, occupant in seated.items()}
-    title = _title_of(ports, created.game)
+    title = _title_of(ports, latest[0].game if latest else created.game)
     parts = (THINKING,) if any(occupant.kind == "ai" for occupant in seated.values()) else ()
     if len(names) >= 2:
         return Preview(f"{title}: {_versus(names)}", "Watch the match in your browser.", parts)

@@ -86,6 +86,7 @@ def test_games_lists_all_with_levels_and_options() -> None:
             levels = "strategies instead of levels"
         names = f"{game.id} ({', '.join(game.rules.ALIASES)})" if game.rules.ALIASES else game.id
         expected.append(f"{names}: {game.title}, {levels}")
+        expected.append(f"    {game.goal}")
         for name, option in game.options.items():
             values = ", ".join(
                 f"{value} (default)" if value == option.default else value
@@ -134,6 +135,7 @@ def test_games_as_json_prints_a_line_for_each() -> None:
             "rules": game.rules.RULES,
             "search": game.rules.SEARCH,
             "aliases": list(game.rules.ALIASES),
+            "goal": game.goal,
         }
 
 

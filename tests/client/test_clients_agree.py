@@ -8,11 +8,12 @@ from client.model import Model
 from client.terminal.commands import (
     ROOM_COMMANDS,
     CommandName,
+    bar_command,
     help_command,
     mute_command,
     seat_command,
 )
-from server.commands import Command, Configure
+from server.commands import Bar, Command, Configure
 from server.events import Occupant, Player
 from server.protocol.messages import ChatLine, ClientMessage, Join, Leave
 
@@ -58,6 +59,13 @@ def line_mode_commands() -> set[str]:
         command = mute_command(name, "kim", model, "1")
         assert not isinstance(command, str)
         types.append(type(command))
+    beside = Model(room="r", me="ada", seats=(Occupant("ada", "Ada"), Occupant("kim", "Kim")))
+    for argument in ("", "kim"):
+        barring = bar_command(CommandName.BAR, argument, beside, "1")
+        assert getattr(barring, "identity", None) == "kim"
+        types.append(Bar)
+    assert isinstance(bar_command(CommandName.BAR, "", empty, "1"), str)
+    assert isinstance(bar_command(CommandName.BAR, "olaf", beside, "1"), str)
     return {str(message.__struct_config__.tag) for message in (*types, *ROOM_COMMANDS.values())}
 
 
@@ -73,7 +81,7 @@ def test_every_word_of_line_mode_is_a_command_or_shows_something() -> None:
     shown = {"board", "moves", "last", "pieces", "thinking", "help", "quit"}
     of_seats = {"sit", "stand", "ai"}
     of_reader = {"mute", "unmute"}
-    of_host = {"mute-all", "unmute-all", "allow-help"}
+    of_host = {"mute-all", "unmute-all", "bar", "allow-help"}
     of_asker = {"hint"}
     of_guest = {"name"}
     of_room = {name.value for name in ROOM_COMMANDS}

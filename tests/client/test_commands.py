@@ -123,6 +123,7 @@ def test_the_help_marks_commands_that_are_not_permitted_now() -> None:
     assert marked == {
         *("abort", "claim", "rematch", "takeback", "accept", "decline", "sit", "stand", "ai"),
         *("claim-win", "call-draw", "let-ai-play", "reclaim", "mute-all", "unmute-all", "hint"),
+        "bar",
         "allow-help",
     }
     assert all(len(line) < 80 for line in help_text(model).splitlines())

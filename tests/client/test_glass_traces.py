@@ -14,8 +14,9 @@ from engine.teach.algorithms.explain import ALGORITHMS, FORMS, Plan, explain
 from engine.teach.lessons.catalogue import LESSONS, lesson_traces
 from engine.teach.output.notation import number_text, value_text
 from engine.teach.output.snapshot import Snapshot, advance, snapshot
-from engine.teach.output.text import step_events
+from engine.teach.output.text import bounds_lines, step_events
 from engine.teach.states.state import TreeState
+from engine.teach.states.tree_text import parse_tree
 from engine.teach.trace import Trace, encode_json
 from tests.engine.teach.checks import on_tree, random_tree
 from tests.support.browser import FILES, open_chromium, open_files
@@ -43,6 +44,8 @@ MAX_STEPS = 300
 NUMBER = re.compile(r"-?(?:inf|\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?)")
 #: A sentence names at most this number of skipped moves.
 MAX_NAMED_MOVES = 6
+#: Bounds in a line of the terminal's log.
+BOUNDS = re.compile(r"\(.*, .*\)")
 SENTENCES = """async ([lines, count]) => {
     const { sentencesOf } = await import("/tests/client/web/glass_states.js");
     return sentencesOf(lines, count);
@@ -161,10 +164,10 @@ def plain(text: str) -> str:
     )
 
 
-def missing_facts(trace: Trace, sentences: list[tuple[str, str]]) -> list[str]:
+def missing_facts(trace: Trace, sentences: list[tuple[str, str, str]]) -> list[str]:
     """The facts of the log that the sentences of the same steps do not name.
 
-    `sentences` has those in both views, after 1, 2, 3, … steps.
+    `sentences` has those in each view, after 1, 2, 3, … steps.
     """
     steps, nodes = trace.steps, trace.nodes
     missing = []
@@ -211,6 +214,29 @@ async def test_sentences_name_the_facts_of_the_log(page: Page, name: str) -> Non
     for trace in lesson_traces(name):
         sentences = await page.evaluate(SENTENCES, [stream_lines(trace), MAX_STEPS])
         assert missing_facts(trace, sentences) == []
+
+
+@pytest.mark.parametrize("name", ["greedy-friends", "generous-friends", "four-level-tree"])
+async def test_the_bounds_are_those_of_the_fifth_text(page: Page, name: str) -> None:
+    """The sentences of the view Bounds name the bounds that the terminal's log lists, in order."""
+    trace = lesson_traces(name)[0]
+    sentences = await page.evaluate(SENTENCES, [stream_lines(trace), MAX_STEPS])
+    told = re.findall(r"\([-\dinf]+, [-\dinf]+\)", plain(" ".join(texts[2] for texts in sentences)))
+    listed = [found[0] for line in bounds_lines(trace) if (found := BOUNDS.search(line.text))]
+    assert list(dict.fromkeys(told)) == list(dict.fromkeys(listed))
+    assert any("empty" in texts[2] for texts in sentences)
+
+
+async def test_an_unknown_value_has_no_bound(page: Page) -> None:
+    """Where nothing is known a sentence says so; it names no bound of minus infinity."""
+    tree = TreeState.at_root(parse_tree("max(a: min(-inf, 3), b: min(inf, inf), c: 4)"))
+    for algorithm in ("alphabeta", "one-bound", "minimax"):
+        lines = stream_lines(explain(tree, Plan(algorithm)))
+        texts = plain(
+            " ".join(t for step in await page.evaluate(SENTENCES, [lines, 99]) for t in step)
+        )
+        assert "at least -inf" not in texts
+        assert "nothing is known of the value" in texts.lower()
 
 
 async def test_sentences_of_random_searches(page: Page) -> None:

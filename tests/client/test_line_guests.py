@@ -1,10 +1,11 @@
 """Line mode: the user's name, and a claim after the opponent has gone."""
 
 import asyncio
+import re
 
 import pytest
 
-from client.terminal.line import LineMode
+from client.terminal.line import JOIN_S, RETURN_S, InputEnded, LineMode
 from server.commands import Move, MySeat, OpenSeat, Sit
 from tests.client.test_line import ADDRESS, CapturedOutput, TypedLines, play
 from tests.support.fake_room import ADA, BOB, FakeRoom
@@ -91,3 +92,98 @@ def test_a_player_is_told_when_the_match_may_be_claimed_and_then_how(
         "You may claim the match: type call-draw or let-ai-play. Or wait.",
         "You may claim the match: type claim-win. Or wait.",
     ]
+
+
+def test_moves_that_were_typed_ahead_wait_while_the_match_may_be_claimed() -> None:
+    """In a pipe the opponent's absence consumes no move and no claim of a draw: they wait for the
+    turn. What answers the absence is executed at once, and the others when the opponent is back.
+    """
+    room = FakeRoom(seats=(MySeat(), OpenSeat()))
+
+    async def other_player() -> None:
+        await asyncio.sleep(1)
+        await room.act(BOB, Sit(id="1", seat=1))
+        await room.act(ADA, Move(id="m0", ply=0, move="b2"))
+        await room.send_may(*CLAIMS)
+        await asyncio.sleep(60)  # the lines have been read
+        lines.type("call-draw")
+        await asyncio.sleep(60)
+        await room.send_may()
+        assert run.messages.count("error: ") == 1, (
+            "only the claim was sent, which this room refuses"
+        )
+        await room.act(BOB, Move(id="m1", ply=1, move="a1"))
+        await asyncio.sleep(5)
+        await room.act(BOB, Move(id="m3", ply=3, move="b1"))
+
+    lines = TypedLines("c2", "claim", "a2")
+    run = CapturedOutput(interactive=False)
+
+    async def main() -> None:
+        async with memory(room.serve) as c:
+            others = asyncio.ensure_future(other_player())
+            await LineMode(c, ADDRESS, "r", lines, run.output).run()
+            await others
+
+    run_virtual(main())
+    assert re.findall(r"Crosses: \w\d", run.data) == ["Crosses: b2", "Crosses: c2", "Crosses: a2"]
+    assert run.messages.count("error: ") == 2  # and the claim of a draw, on the own turn
+
+
+@pytest.mark.parametrize(
+    ("lines", "state", "after_s"),
+    [
+        ((), "nobody joins", JOIN_S),
+        (("b2", "q"), "nobody joins", JOIN_S),
+        (("b2",), "the opponent has gone", RETURN_S),
+        (("b2", "a2"), "the opponent has gone", RETURN_S),
+        (("b2", "a2"), "the match may be claimed", 0),
+        ((), "the own turn", 0),
+    ],
+)
+def test_a_pipe_that_has_ended_is_not_waited_on_for_ever(
+    lines: tuple[str, ...], state: str, after_s: float
+) -> None:
+    """After the end of the input the run ends too where this player's turn will hardly come, and
+    at once where a further line would be executed.
+    """
+    room = FakeRoom(seats=(MySeat(), OpenSeat()))
+    ended_s = 0.0
+
+    async def main() -> None:
+        nonlocal ended_s
+        loop = asyncio.get_running_loop()
+        typed = TypedLines(*lines).end()
+        async with memory(room.serve) as c:
+            mode = LineMode(c, ADDRESS, "r", typed, CapturedOutput(interactive=False).output)
+            running = asyncio.ensure_future(mode.run())
+            await asyncio.sleep(5)  # all lines have been read
+            if state != "nobody joins":
+                await room.act(BOB, Sit(id="1", seat=1))
+                await asyncio.sleep(1)
+            if state in ("the opponent has gone", "the match may be claimed"):
+                await room.send_presence(True, False)
+            if state == "the match may be claimed":
+                await room.send_may(*CLAIMS)
+            since_s = loop.time() if state != "nobody joins" else 0.5 * (len(lines) + 1)
+            with pytest.raises(InputEnded):
+                await running
+            ended_s = loop.time() - since_s
+
+    run_virtual(main())
+    assert after_s - 1 <= ended_s <= after_s + 1
+
+
+def test_a_piped_input_without_an_end_is_waited_on() -> None:
+    """A program that keeps the pipe open may wait for a friend as long as it likes."""
+    room = FakeRoom(seats=(MySeat(), OpenSeat()))
+
+    async def other_player(mode: LineMode) -> None:
+        await asyncio.sleep(10 * RETURN_S)
+        await room.act(BOB, Sit(id="1", seat=1))
+        await asyncio.sleep(1)
+        await room.act(BOB, Move(id="m1", ply=1, move="a1"))
+        lines.type("resign")
+
+    lines = TypedLines("b2")
+    assert "1. Crosses: b2" in play(room, lines, other_player=other_player).data

@@ -23,6 +23,7 @@ from server.commands import (
     Decline,
     LetAiPlay,
     Move,
+    NextGame,
     OfferDraw,
     OpenSeat,
     ReclaimSeat,
@@ -80,12 +81,12 @@ def room_history(commands: Sequence[tuple[Actor, Command]]) -> list[tuple[Room, 
     history = [(room, as_received(room, opening[0]))]
     for actor, command in commands:
         try:
-            moment = Moment(actor, 0, 0, ids.__next__, SETTINGS, lambda _: LONG_GONE)
+            moment = Moment(actor, 0, 0, ids.__next__, SETTINGS, load_game, lambda _: LONG_GONE)
             events = decide(room, command, moment)
         except CommandRejected:
             continue
         for event in events:
-            room = evolve(room, event, room.v + 1)
+            room = evolve(room, event, room.v + 1, load_game)
             history.append((room, as_received(room, event)))
     return history
 
@@ -119,11 +120,12 @@ def as_snapshot(model: Model) -> Snapshot:
         match=model.match,
         offers=model.offers,
         chat=model.chat[-50:],
-        proposals=model.takebacks,
+        proposals=(*model.takebacks, *([model.next_offer] if model.next_offer else [])),
+        series=model.series,
     )
 
 
-CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
+CELLS = [*(f"{column}{row}" for row in "123" for column in "abc"), "1x1", "2x1", "3x1"]
 room_commands = st.one_of(
     st.builds(
         lambda ply, move: Move(ply=ply, move=move, id="x"),
@@ -145,6 +147,14 @@ room_commands = st.one_of(
     ),
     st.sampled_from([kind(id="x") for kind in (LetAiPlay, ReclaimSeat, ClaimWin, CallDraw)]),
     st.sampled_from([kind(what="takeback", id="x") for kind in (Decline, Accept)]),
+    st.builds(
+        lambda game, seats, level: NextGame(game=game, seats=seats, level=level, id="x"),
+        st.sampled_from(["sticks", "tic-tac-toe"]),
+        st.sampled_from([(0, 1), (1, 0)]),
+        st.sampled_from([None, None, 2]),
+    ),
+    st.builds(lambda v: Accept(what="next", v=v, id="x"), st.integers(12, 20)),
+    st.just(Decline(what="next", id="x")),
 )
 sit_commands: list[tuple[Actor, Command]] = [
     (ADA, Sit(seat=0, id="x")),

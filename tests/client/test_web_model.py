@@ -25,6 +25,7 @@ from server.commands import (
     Decline,
     LetAiPlay,
     Move,
+    NextGame,
     OfferDraw,
     OpenSeat,
     ReclaimSeat,
@@ -60,14 +61,14 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 HEAD: dict[str, Any] = {"id": "x"}
 ROOM = RoomId("r")
 PEOPLE = (Actor(IdentityId("ada"), "Ada"), Actor(IdentityId("bob"), "Bob"))
-CELLS = [f"{column}{row}" for row in "123" for column in "abc"]
+CELLS = [*(f"{column}{row}" for row in "123" for column in "abc"), "a", "b", "1x1", "2x1", "3x1"]
 
 #: A script that applies each list of messages to an empty model; it returns the room after each
 #: message.
 APPLY_ALL = """async (histories) => {
     const { EMPTY_MODEL, apply, follow } = await import("/client/web/shell/model.js");
-    const pick = ({ v, gap, seats, match, offers, takebacks, chat }) => (
-        { v, gap, seats, match, offers, proposals: takebacks, chat }
+    const pick = ({ v, gap, seats, match, offers, takebacks, next, chat, series }) => (
+        { v, gap, seats, match, offers, chat, series, proposals: takebacks.concat(next ?? []) }
     );
     return histories.map((messages) => {
         let model = follow(EMPTY_MODEL, "r");
@@ -92,7 +93,7 @@ PLAIN_COMMANDS: tuple[type[Command], ...] = (
 def random_command(rng: random.Random, room: Room) -> Command:
     """Returns a random command, most often a move or `sit`, which the server often accepts."""
     ply = room.match.ply if room.match else 0
-    seat = rng.randrange(2)
+    seat, v = rng.randrange(2), room.next_offer.v if room.next_offer else None
     return rng.choice(
         [
             *(Move(ply=ply, move=rng.choice(CELLS), **HEAD) for _ in range(6)),
@@ -111,6 +112,17 @@ def random_command(rng: random.Random, room: Room) -> Command:
             *(Takeback(ply=ply, **HEAD) for _ in range(3)),
             *(Accept(what="takeback", **HEAD) for _ in range(3)),
             Decline(what="takeback", **HEAD),
+            *(
+                NextGame(
+                    game=rng.choice(["tic-tac-toe", "sticks", "connect-four"]),
+                    seats=rng.choice([(0, 1), (1, 0)]),
+                    level=rng.choice([None, None, 2]),
+                    **HEAD,
+                )
+                for _ in range(4)
+            ),
+            *(Accept(what="next", v=v, **HEAD) for _ in range(4)),
+            Decline(what="next", **HEAD),
         ]
     )
 
@@ -134,7 +146,9 @@ def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
     for _ in range(90):
         for event in events:
             room = (
-                evolve(room, event, room.v + 1) if room else initial_room(ROOM, event, 0, load_game)
+                evolve(room, event, room.v + 1, load_game)
+                if room
+                else initial_room(ROOM, event, 0, load_game)
             )
             frame = event_frame("r", room.v, room.v, format_event_body(event))
             history.append((room, json.loads(frame)))
@@ -143,7 +157,7 @@ def random_history(seed: int) -> list[tuple[Room, dict[str, Any]]]:
             command = random_command(rng, room)
             actor = SERVER if isinstance(command, Rename) else rng.choice(PEOPLE)
             find_absence = everyone_gone if rng.random() < 0.5 else nobody_absent
-            moment = Moment(actor, 0, 0, ids.__next__, SETTINGS, find_absence)
+            moment = Moment(actor, 0, 0, ids.__next__, SETTINGS, load_game, find_absence)
             events = decide(room, command, moment)
         except CommandRejected:
             events = []
@@ -162,6 +176,7 @@ def expected_room(room: Room) -> dict[str, Any]:
         "offers": [],
         "proposals": [],
         "chat": [],
+        "series": [],
         **{name: fields[name] for name in fields if name not in ("t", "room")},
         "gap": False,
     }
@@ -186,7 +201,11 @@ async def test_after_each_event_the_model_equals_the_servers_room(page: Page) ->
         "ai_took_over",
         "player_returned",
         "renamed",
+        "required",
     }
+    lasting = [history[-1][0] for history in histories()]
+    assert any(room.game_id != "tic-tac-toe" for room in lasting), "another game was played"
+    assert any(len(room.series) > 1 for room in lasting)
 
 
 async def test_any_snapshot_and_the_events_after_it_make_the_same_model(page: Page) -> None:
@@ -234,6 +253,7 @@ async def test_a_log_of_a_newer_version_makes_the_servers_room(page: Page) -> No
             "offers": [],
             "proposals": [],
             "chat": [],
+            "series": [],
             "gap": False,
             **{
                 field: value

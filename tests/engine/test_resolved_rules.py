@@ -19,7 +19,7 @@ CONSTANTS = {
     "PARTS": (), "REPETITION": 0, "LEVEL_TABLE": (), "CLAIM_REPETITION": 0, "MARGIN": 0,
     "TOP_LEVEL_TIME_MS": 1000, "SOLVER": "", "SOLVER_NODES": 0, "POINTS_UNIT": "points",
     "NUMBERING": "move", "DISABLED": (),
-    "EXTRA_TURNS": False, "SEARCH": "production", "CAN_BE_DRAWN": True, "ALIASES": (),
+    "EXTRA_TURNS": False, "SEARCH": "production", "CAN_BE_DRAWN": True, "ALIASES": (), "GOAL": "",
 }  # fmt: skip
 #: The modules that read a rules file before its names are resolved.
 BEFORE_RESOLVING = {"rules/digest.py", "rules/parts.py", "rules/resolved.py"}
@@ -156,3 +156,18 @@ def test_a_game_keeps_its_module() -> None:
     game = Game(cast(Rules, tic_tac_toe), "0" * 16)
     assert isinstance(game.module, ModuleType)
     assert game.module is tic_tac_toe
+
+
+@pytest.mark.parametrize(
+    ("changes", "goal"),
+    [
+        ({"GOAL": "Get three in a row."}, "Get three in a row."),
+        ({"RULES": "Take\nthe last 2.5 stones. Then stop."}, "Take the last 2.5 stones."),
+        ({"RULES": "No end"}, "No end"),
+    ],
+)
+def test_a_goal_is_that_of_the_file_or_the_first_sentence_of_its_rules(
+    changes: dict[str, str], goal: str
+) -> None:
+    """A game without GOAL has the first sentence of RULES as its goal, on one line."""
+    assert Game(minimal_rules(**changes), "0" * 16).goal == goal

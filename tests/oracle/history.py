@@ -21,6 +21,8 @@ The checker uses none of the server's code. It checks these invariants:
 - I19: each command has exactly one answer within 10 s, or the connection closes.
 - I31: the room's bot answers a line at most once, an earlier line of a person.
 - I33: no player loses by a claim who has had a connection to the room in the last 20 s.
+- I34: no claim against a player who has gone is granted on the claimant's own move.
+- I35: none is granted before both sides have moved.
 
 Some tests name further invariants, which this checker does not check:
 
@@ -465,6 +467,7 @@ LAST_EVENT_KINDS = {
     "reclaim_seat": {"player_returned"},
     "mute": {"muted"},
     "unmute": {"unmuted"},
+    "bar": {"barred"},
 }
 #: The claims against an opponent who has gone.
 CLAIMS = ("claim_win", "call_draw", "let_ai_play")
@@ -473,15 +476,19 @@ CLAIMS = ("claim_win", "call_draw", "let_ai_play")
 def _check_claims(
     entries: list[Entry], logs: dict[str, RoomLog], identities: dict[str, str]
 ) -> Iterator[str]:
-    """Checks I33: the opponent of each accepted claim had no connection for MIN_GONE_S.
+    """Checks I33 to I35 of each accepted claim.
 
-    A connection counts from its first `joined` of the room until it closed or the client sent
+    The opponent had no connection for MIN_GONE_S and was to move, and both sides had moved. A
+    connection counts from its first `joined` of the room until it closed or the client sent
     `leave`.
     """
     connected_until_s = _connection_ends(entries, identities)
     for log in logs.values():
         for v, event in log.events.items():
             if event["kind"] != AI_TOOK_OVER and event.get("how") != GONE:
+                continue
+            before = log.states.get(v - 1)
+            if before is None:  # the log has gaps, which is a fault of I3
                 continue
             claims = [
                 entry
@@ -493,15 +500,31 @@ def _check_claims(
             ]
             sent_s = [entry.at_s for entry in claims]
             claimants = {identities[entry.client] for entry in claims}
-            if not sent_s:
-                continue
-            for player in log.states[v - 1].players:
+            if (winner := _winner_of_claim(event)) is not None:
+                claimants.add(str(before.player_at(winner)))
+            if before.to_move in claimants:
+                yield f"I34: {before.to_move} was to move in room {log.room} and claimed it at v {v}"
+            if len({*before.movers} - {None}) < 2:
+                yield f"I35: room {log.room} was claimed at v {v}, before both sides had moved"
+            for player in before.players:
                 spans = connected_until_s.get((player, log.room), [])
-                if player not in claimants and any(
-                    since_s <= max(sent_s) and until_s > min(sent_s) - MIN_GONE_S
-                    for since_s, until_s in spans
+                if (
+                    sent_s
+                    and player not in claimants
+                    and any(
+                        since_s <= max(sent_s) and until_s > min(sent_s) - MIN_GONE_S
+                        for since_s, until_s in spans
+                    )
                 ):
                     yield f"I33: {player} lost room {log.room} at v {v} by a claim, but was there"
+
+
+def _winner_of_claim(event: Message) -> int | None:
+    """Returns the seat that claimed, by the event of the claim; None for a draw that was called."""
+    if event["kind"] == AI_TOOK_OVER:
+        return 1 - int(event["seat"])
+    winner: int | None = event["winner"]
+    return winner
 
 
 def _connection_ends(

@@ -38,7 +38,7 @@ from tests.support.room_log import chat as line
 Patch = pytest.MonkeyPatch
 
 
-@command("roll", "throws a die for everyone")
+@command("roll", "throws a die for everyone", is_public=lambda room: True)
 def roll(ask: Ask) -> Answer:
     return Answer(f"{ask.viewer.identity} throws a {1 + ask.v % 6}", is_public=True)
 
@@ -66,9 +66,10 @@ def look(ask: Ask) -> Search:
 def plugins(monkeypatch: Patch) -> None:
     """Registers the commands of this module beside the built-in ones."""
     commands = dict(registry.all_commands()) | {each.name: each for each in (roll, broken, look)}
-    monkeypatch.setattr(
-        "server.bot.bot.find_command", lambda name: MappingProxyType(commands).get(name)
-    )
+    for module in ("server.bot.bot", "server.bot.registry"):
+        monkeypatch.setattr(
+            f"{module}.find_command", lambda name: MappingProxyType(commands).get(name)
+        )
 
 
 # --- questions ----------------------------------------------------------------------------------
@@ -95,10 +96,11 @@ def plugins(monkeypatch: Patch) -> None:
 )
 def test_questions(text: str, question: Question | None) -> None:
     """A slash and a word are a command; plain questions are those of the list, in a room with an
-    AI.
+    AI or where they name the bot.
     """
     assert parse_question(text, has_ai=True) == question
-    assert parse_question(text, has_ai=False) == (question if text.startswith("/") else None)
+    is_for_bot = text.startswith("/") or "Plyroom" in text
+    assert parse_question(text, has_ai=False) == (question if is_for_bot else None)
 
 
 def test_each_plain_question_stands_for_one_command_that_changes_nothing() -> None:

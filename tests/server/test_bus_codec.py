@@ -125,7 +125,7 @@ GOOD = EventsAppended(
     [
         {"events": []},
         {"events": [{"v": 0, "at": 1, "audience": 0, "body": {"kind": "hidden"}}]},
-        {"events": [{"v": 1, "at": 1, "audience": 2, "body": {"kind": "seat_left", "seat": 0}}]},
+        {"events": [{"v": 1, "at": 1, "audience": 256, "body": {"kind": "seat_left", "seat": 0}}]},
         {"events": [{"v": "1", "at": 1, "audience": 0, "body": {"kind": "seat_left", "seat": 0}}]},
         {
             "events": [

@@ -38,6 +38,7 @@ class Recording:
         ]
         self.connected_s = [(0.0, 10.0), (100.0, 200.0)]
         self.claimed_s = 10.0 + MIN_GONE_S + 1
+        self.claim, self.claimed_v = "let_ai_play", TOOK_OVER_V
         self.shown_to_ben: list[Message] = []
 
     def history(self) -> History:
@@ -67,9 +68,9 @@ class Recording:
             key = f"m{ply}"
             add(1.0 + ply, client, session, "out", t="move", id=key, room=ROOM, ply=ply, move=move)
             add(1.0 + ply, client, session, "in", t="ack", id=key, v=5 + ply)
-        claim = {"t": "let_ai_play", "id": "c", "room": ROOM}
+        claim = {"t": self.claim, "id": "c", "room": ROOM}
         add(self.claimed_s, "ada", 1, "out", **claim)
-        add(self.claimed_s, "ada", 1, "in", t="ack", id="c", v=TOOK_OVER_V)
+        add(self.claimed_s, "ada", 1, "in", t="ack", id="c", v=self.claimed_v)
         join(300.0, READER, 9, 1)
         for event in self.events[1:]:
             add(300.0, READER, 9, "in", **event)
@@ -110,13 +111,43 @@ def a_person_took_over(recording: Recording) -> None:
     recording.events[TOOK_OVER_V - 1]["occupant"]["kind"] = "guest"
 
 
+def count_again(recording: Recording) -> None:
+    """Gives the events the versions of their order."""
+    for v, event in enumerate(recording.events, 1):
+        event["v"] = v
+
+
+def claimed_on_ones_own_move(recording: Recording) -> None:
+    """Ben moves before he goes, so Ada is to move when she claims."""
+    moved = {**recording.events[TOOK_OVER_V - 2], "ply": 3, "seat": 1, "move": "b2"}
+    recording.events.insert(TOOK_OVER_V - 1, moved)
+    count_again(recording)
+    recording.claimed_v = TOOK_OVER_V + 1
+
+
+def drawn_on_ones_own_move(recording: Recording) -> None:
+    """The event does not say who called the draw: the ack of the claim does."""
+    claimed_on_ones_own_move(recording)
+    match, winner = recording.events[TOOK_OVER_V]["match"], None
+    finished = {"kind": "finished", "match": match, "winner": winner, "how": "gone", "reason": ""}
+    head = {key: recording.events[TOOK_OVER_V][key] for key in ("t", "room", "v", "at")}
+    recording.events[TOOK_OVER_V:] = [{**head, **finished}]
+    recording.claim = "call_draw"
+
+
+def claimed_before_both_had_moved(recording: Recording) -> None:
+    """Only Ada has moved."""
+    del recording.events[TOOK_OVER_V - 3 : TOOK_OVER_V - 1]
+    count_again(recording)
+    recording.claimed_v = TOOK_OVER_V - 2
+
+
 def a_line_of_spectators_was_shown(recording: Recording) -> None:
     """While the AI keeps Ben's seat, Ben receives a line for spectators."""
     body = {"kind": "said", "identity": "cyd", "name": "Cyd", "text": "psst", "to": "spectators"}
     shown: Message = {"t": "event", "room": ROOM, "v": RETURNED_V, "at": 1, **body}
     recording.events.insert(RETURNED_V - 1, shown)
-    for v, event in enumerate(recording.events, 1):
-        event["v"] = v
+    count_again(recording)
     recording.shown_to_ben = [recording.events[TOOK_OVER_V - 1], shown]
 
 
@@ -125,6 +156,9 @@ def a_line_of_spectators_was_shown(recording: Recording) -> None:
     [
         (claimed_too_early, "I33"),
         (claimed_while_connected, "I33"),
+        (claimed_on_ones_own_move, "I34"),
+        (drawn_on_ones_own_move, "I34"),
+        (claimed_before_both_had_moved, "I35"),
         (another_person_returned, "I12"),
         (kept_for_another_person, "I12"),
         (a_person_took_over, "I12"),

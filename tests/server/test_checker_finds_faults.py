@@ -25,6 +25,7 @@ from server.rooms.model import (
     Absence,
     Actor,
     CommandRejected,
+    FindGame,
     Match,
     Moment,
     Room,
@@ -256,8 +257,8 @@ def takeback_of_the_last_move_of_either_side(patch: Patch) -> FakeServer:
 def takeback_request_survives_a_move(patch: Patch) -> FakeServer:
     real = rules.evolve
 
-    def keep_requests(room: Room, event: RoomEvent, at_ms: int) -> Room:
-        after = real(room, event, at_ms)
+    def keep_requests(room: Room, event: RoomEvent, at_ms: int, find_game: FindGame) -> Room:
+        after = real(room, event, at_ms, find_game)
         if isinstance(event, Moved):
             return replace(after, takeback_offers=room.takeback_offers)
         return after
@@ -327,6 +328,18 @@ def everyone_has_gone(patch: Patch) -> FakeServer:
     return FakeServer()
 
 
+def claims_on_ones_own_move(patch: Patch) -> FakeServer:
+    """Whoever waits for the other side or is to move may claim."""
+    patch.setattr(permissions, "CLAIM_ON_OWN_MOVE", None)
+    return everyone_has_gone(patch)
+
+
+def claims_before_both_have_moved(patch: Patch) -> FakeServer:
+    """A match may be claimed from its first move on, by the side that waits."""
+    patch.setattr(permissions, "second_turn_ply", lambda match: match.ply or None)
+    return everyone_has_gone(patch)
+
+
 #: The faults, and the invariants that each breaks.
 FAULTS: list[tuple[Callable[[Patch], FakeServer], set[str]]] = [
     (ack_before_commit, {"I1"}),
@@ -350,6 +363,8 @@ FAULTS: list[tuple[Callable[[Patch], FakeServer], set[str]]] = [
     (two_answers, {"I19"}),
     (old_state_after_a_change_of_node, {"I6"}),
     (everyone_has_gone, {"I33"}),
+    (claims_on_ones_own_move, {"I34"}),
+    (claims_before_both_have_moved, {"I35"}),
 ]
 #: The faults that `make test` plants; `make test-long` plants the others too.
 OFTEN = (

@@ -181,3 +181,135 @@ async def test_attendance_costs_one_write_in_minutes() -> None:
         await ada.ack(ada.move(room, 0, "a1"))
         await asyncio.sleep(3.5 * ATTENDANCE_MS / 1000)
         assert fake.store.calls["mark_rooms_followed"] == 3
+
+
+# --- who is there -------------------------------------------------------------------------------
+
+
+async def away(hub: Hub, room: str) -> tuple[int, ...]:
+    """The seats whose players are away, as a new watcher of the lobby on this node learns."""
+    (entry,) = [entry for entry in await hub.lobby.rooms() if entry.room == room]
+    return entry.away
+
+
+def last_away(watcher: Watcher, room: str) -> list[int]:
+    """The seats whose players are away, as a watcher was told last."""
+    entries = [
+        entry
+        for message in watcher.of("lobby")
+        for entry in message.get("rooms", ())
+        if entry["room"] == room
+    ]
+    return list(entries[-1].get("away", []))
+
+
+#: Just before a player counts as away, and after every node must know it, in seconds.
+STILL_HERE_S, AWAY_S = lobby.AWAY_MS / 1000 - 3, lobby.AWAY_MS / 1000 + SOON_S
+
+
+@pytest.mark.parametrize("how", ["alone", "two nodes", "on the other node"])
+@virtual
+async def test_a_host_who_has_left_is_away_after_half_a_minute(how: str) -> None:
+    """Every node says so to its watchers, new and old, and no longer when the host comes back, to
+    any node. A player whom the host waits with, an AI, is never away.
+    """
+    fake = FakeServer()
+    async with AsyncExitStack() as stack:
+        first = await stack.enter_async_context(fake.hub("n1"))
+        hubs = [first]
+        if how != "alone":
+            hubs.append(await stack.enter_async_context(fake.hub("n2")))
+        watchers = [Watcher(hub, f"w{number}") for number, hub in enumerate(hubs)]
+        for watcher in watchers:
+            await watcher.hub.lobby.watch(watcher, wire.Ack("watch", None))
+
+        async def told() -> set[tuple[int, ...]]:
+            lists = {tuple(last_away(watcher, room)) for watcher in watchers}
+            return lists | {await away(hub, room) for hub in hubs}
+
+        ada = Client(first, "ada")
+        room = await ada.create()
+        await ada.ack(ada.join(room))
+        await asyncio.sleep(AWAY_S)
+        assert await told() == {()}, "the host is there"
+        ada.close(has_closed_page=True)
+        await asyncio.sleep(STILL_HERE_S)
+        assert await told() == {()}, "a reload is shorter"
+        await asyncio.sleep(AWAY_S - STILL_HERE_S)
+        assert await told() == {(0,)}
+        await asyncio.sleep(2 * fake.settings.room_idle_s)
+        assert await told() == {(0,)}, "the room has left the memory"
+        ada = Client(hubs[-1] if how == "on the other node" else first, "ada")
+        await ada.ack(ada.join(room))
+        await asyncio.sleep(SOON_S)
+        assert await told() == {()}
+        ben = Client(hubs[-1], "ben")
+        await ben.ack(ben.join(room))
+        await asyncio.sleep(AWAY_S)
+        assert await told() == {()}, "a visitor does not change that"
+        ada.close()
+        await asyncio.sleep(AWAY_S)
+        assert await told() == {(0,)}, "the visitor is no player"
+
+
+@virtual
+async def test_a_visitor_does_not_bring_the_host_back() -> None:
+    """Whoever opens a room that its host left long ago finds the host away, at once."""
+    fake = FakeServer()
+    async with fake.hub() as hub:
+        eve, ada = Watcher(hub, "eve"), Client(hub, "ada")
+        await hub.lobby.watch(eve, wire.Ack("watch", None))
+        room = await ada.create(seats=(OpenSeat(), MySeat()))
+        await ada.ack(ada.join(room))
+        ada.close()
+        await asyncio.sleep(3 * fake.settings.room_idle_s)
+        assert hub.runner(room) is None
+        told = len(eve.messages)
+        ben = Client(hub, "ben")
+        await ben.ack(ben.join(room))
+        await asyncio.sleep(SOON_S)
+        assert {
+            tuple(entry.get("away", ()))
+            for message in eve.messages[told:]
+            for entry in message.get("rooms", ())
+        } == {(1,)}
+        assert await away(hub, room) == (1,)
+
+
+@virtual
+async def test_a_host_on_a_node_that_died_is_away() -> None:
+    """After half a minute without a word from the host's node; the host may come back before."""
+    fake = FakeServer()
+    async with fake.hub("n1") as first:
+        eve = Watcher(first, "eve")
+        await first.lobby.watch(eve, wire.Ack("watch", None))
+        async with fake.hub("n2") as second:
+            ada = Client(second, "ada")
+            room = await ada.create()
+            await ada.ack(ada.join(room))
+            await asyncio.sleep(AWAY_S)
+            assert await away(first, room) == ()
+        await asyncio.sleep(STILL_HERE_S)
+        assert await away(first, room) == ()
+        await asyncio.sleep(AWAY_S - STILL_HERE_S)
+        assert await away(first, room) == (0,)
+        assert last_away(eve, room) == [0]
+
+
+@virtual
+async def test_a_new_node_learns_who_waits() -> None:
+    """A host who waits on one node is not away for a node that starts later, nor after a report
+    was lost.
+    """
+    fake = FakeServer()
+    async with fake.hub("n1") as first:
+        ada = Client(first, "ada")
+        room = await ada.create()
+        await ada.ack(ada.join(room))
+        await asyncio.sleep(AWAY_S)
+        async with fake.hub("n2") as second:
+            await asyncio.sleep(SOON_S)
+            assert await away(second, room) == ()
+            second.lobby.on_node_down("n1")
+            await asyncio.sleep(2 * 60)
+            assert await away(second, room) == (), "n1 reports it again"

@@ -14,6 +14,7 @@ from server.commands import (
     AiFailure,
     AiMove,
     AiReply,
+    Bar,
     BotLine,
     CallDraw,
     Chat,
@@ -26,6 +27,7 @@ from server.commands import (
     LetAiPlay,
     Move,
     Mute,
+    NextGame,
     OfferDraw,
     ReclaimSeat,
     Rematch,
@@ -61,6 +63,7 @@ from tests.support.room_log import (
     chat,
     created,
     failing_rule,
+    finished,
     plain,
     remove_ai,
     seated,
@@ -83,9 +86,9 @@ Step = tuple[Actor, type[Command], int, int]
 KINDS: list[type[Command]] = [
     *[Move] * 4, *[Chat] * 3, Sit, AddAi, RemoveAi,
     Stand, Resign, Abort, Claim, OfferDraw,
-    Accept, Rematch, Decline, ClaimWin, CallDraw,
+    Accept, Rematch, NextGame, NextGame, Decline, ClaimWin, CallDraw,
     LetAiPlay, LetAiPlay, ReclaimSeat, Takeback,
-    Configure, Mute, Unmute,
+    Configure, Mute, Unmute, Bar,
 ]  # fmt: skip
 steps = st.lists(
     st.tuples(
@@ -108,8 +111,18 @@ OPENINGS: dict[str, Callable[[], LoggedRoom]] = {
     "one screen": lambda: created(one_screen=True),
     "bare king": lambda: seated(game="chess", start="4k3/8/8/8/8/8/7r/4K3 b - - 0 1"),
     "with help": lambda: seated(help=True),
+    "a next game": lambda: proposed("connect-four"),
     "without takebacks": lambda: seated(takeback=False),
 }
+
+
+def proposed(game: str) -> LoggedRoom:
+    """Returns a room in which Ben has proposed the next game, after a match."""
+    played = finished()
+    played.do(BEN, NextGame("n", game))
+    return played
+
+
 openings = st.sampled_from(["two people", "two people", *OPENINGS])
 
 
@@ -136,7 +149,7 @@ CHANGED_GAMES: dict[str, Callable[[str], Game]] = {
 def fold(room: Room, events: Iterable[RoomEvent]) -> Room:
     """Returns the room after these events."""
     for event in events:
-        room = rules.evolve(room, event, room.changed_ms)
+        room = rules.evolve(room, event, room.changed_ms, load_game)
     return room
 
 
@@ -184,6 +197,8 @@ def commands_of(room: Room, kind: type[Command]) -> Iterator[Command]:
         yield from (Mute("m", actor.identity) for actor in PEOPLE)
     elif kind is Unmute:
         yield from (Unmute("u", actor.identity) for actor in PEOPLE)
+    elif kind is Bar:
+        yield from (Bar("k", actor.identity) for actor in PEOPLE)
     elif kind is BotLine:
         yield BotLine("b", "an answer", room.v)
     elif kind is Takeback:
@@ -192,6 +207,12 @@ def commands_of(room: Room, kind: type[Command]) -> Iterator[Command]:
         yield Tick("t", FAR_MS)
     elif kind is Rename:
         yield Rename("r", ADA.identity, "Ada Lovelace")
+    elif kind is NextGame:
+        yield NextGame("n", "sticks")
+        yield NextGame("n", "tic-tac-toe", seats=(0, 1))
+    elif kind is Accept:
+        offer = room.next_offer
+        yield from (Accept("p"), Accept("p", "next", v=offer.v if offer else 0))
     elif kind in OF_AI:
         if match is not None:
             turn = "ai", match.id, match.turn, match.digest
@@ -214,7 +235,7 @@ def is_accepted(
     room: Room, actor: Actor, command: Command, now_ms: int, absence: Absence | None = None
 ) -> bool:
     """Returns whether the room accepts a command; `absence` is that of the opponent."""
-    moment = Moment(actor, now_ms, now_ms, lambda: "new", LIMITED, lambda _: absence)
+    moment = Moment(actor, now_ms, now_ms, lambda: "new", LIMITED, load_game, lambda _: absence)
     outcome = attempt(lambda: rules.decide(room, command, moment))
     return not isinstance(outcome, CommandRejected | GameFault)
 

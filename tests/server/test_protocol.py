@@ -15,6 +15,7 @@ from server.commands import (
     Accept,
     AddAi,
     AiSeat,
+    Bar,
     Chat,
     ClientCommand,
     Configure,
@@ -24,6 +25,7 @@ from server.commands import (
     Move,
     Mute,
     MySeat,
+    NextGame,
     OpenSeat,
     RemoveAi,
     Resign,
@@ -34,6 +36,7 @@ from server.commands import (
 from server.events import (
     AiTookOver,
     AnyEvent,
+    Barred,
     Configured,
     Created,
     Declined,
@@ -145,7 +148,7 @@ def test_an_unknown_type(t: str) -> None:
     """A type that clients cannot send is message.unknown, with the known types and the id."""
     error = refusal_of(f'{{"t":"{t}","id":"7"}}')
     assert error.code is Code.MESSAGE_UNKNOWN
-    assert "add_ai, call_draw, chat, claim, claim_win, configure, create" in error.message
+    assert "add_ai, bar, call_draw, chat, claim, claim_win, configure, create" in error.message
     assert error.command_id == "7"
     assert len(error.message) < 400
 
@@ -300,10 +303,11 @@ def test_unknown_fields_are_ignored() -> None:
 IDS = st.text(
     st.characters(exclude_characters="\x00", exclude_categories=["Cs"]), min_size=1, max_size=36
 )
-SEATS = st.tuples(*[st.sampled_from([MySeat(), OpenSeat(), AiSeat(level=3), AiSeat(level=8)])] * 2)
+WISHES = [MySeat(), MySeat("Mia"), OpenSeat(), AiSeat(level=3), AiSeat(level=8)]
+SEATS = st.tuples(*[st.sampled_from(WISHES)] * 2)
 PLAIN = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 PLIES = st.integers(0, 2**53 - 1)
-OFFERS = st.sampled_from([None, "draw", "rematch", "takeback"])
+OFFERS = st.sampled_from([None, "draw", "rematch", "takeback", "next"])
 ROOMS = IDS.map(lambda text: text[:24])
 #: The commands that need no fields of their own.
 WITHOUT_FIELDS = [kind for kind in ClientCommand.__args__ if kind.__struct_fields__ == ("id",)]
@@ -319,11 +323,19 @@ COMMANDS: st.SearchStrategy[ClientCommand] = st.one_of(
         help=st.none() | st.booleans(),
     ),
     st.builds(Hint, IDS, ply=PLIES, what=st.sampled_from(["piece", "move", "moves"])),
-    *(st.builds(kind, IDS, identity=IDS) for kind in (Mute, Unmute)),
+    *(st.builds(kind, IDS, identity=IDS) for kind in (Mute, Unmute, Bar)),
     st.builds(Move, IDS, ply=PLIES, move=PLAIN, seat=st.none() | SEAT),
     st.builds(Takeback, IDS, ply=PLIES),
     st.builds(Resign, IDS, seat=st.none() | SEAT),
-    st.builds(Accept, IDS, what=OFFERS, ply=st.none() | PLIES),
+    st.builds(Accept, IDS, what=OFFERS, ply=st.none() | PLIES, v=st.none() | PLIES),
+    st.builds(
+        NextGame,
+        IDS,
+        game=PLAIN,
+        options=st.dictionaries(PLAIN, PLAIN, max_size=2),
+        seats=st.tuples(SEAT, SEAT),
+        level=st.none() | st.integers(1, 8),
+    ),
     st.builds(Decline, IDS, what=OFFERS),
     st.builds(Chat, IDS, text=PLAIN, to=st.sampled_from(["room", "spectators"])),
 )
@@ -369,7 +381,7 @@ def test_client_messages_round_trip(message: wire.ClientFrame) -> None:
 def test_every_client_message_is_generated() -> None:
     """The strategies above generate every message of a client, and every command."""
     tried = set(re.findall(r"st\.builds\(\s*(?:wire\.)?(\w+)", Path(__file__).read_text("utf-8")))
-    tried |= {kind.__name__ for kind in (*WITHOUT_FIELDS, Sit, RemoveAi, Mute, Unmute)}
+    tried |= {kind.__name__ for kind in (*WITHOUT_FIELDS, Sit, RemoveAi, Mute, Unmute, Bar)}
     assert {kind.__name__ for kind in wire.ClientMessage.__args__} <= tried
 
 
@@ -451,6 +463,7 @@ EVENTS: list[RoomEvent] = [
     Configured("all", help=True),
     Muted("ben", "Ben"),
     Unmuted("ben", "Ben"),
+    Barred("ben", "Ben"),
     Said("ada", "Ada", "see https://example.org", links=True),
     Said("bot", "Plyroom", "d4 wins", by="bot", answers=7),
     Said("ada", "Ada", 'Grüße\u2028</script> \\ " 🎲', "spectators"),

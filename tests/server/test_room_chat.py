@@ -192,7 +192,7 @@ REPEATS = Settings(limit_chat=0, limit_chat_room=0)
 
 def say(played: LoggedRoom, actor: Actor, text: str) -> Code | None:
     """Says a line with the default limit of repeated lines; returns the code of a refusal."""
-    moment = Moment(actor, played.now_ms, played.now_ms, played.new_id, REPEATS)
+    moment = Moment(actor, played.now_ms, played.now_ms, played.new_id, REPEATS, played.find_game)
     outcome = attempt(lambda: rules.decide(played.room, Chat("c", text), moment))
     if isinstance(outcome, CommandRejected):
         return outcome.code

@@ -10,6 +10,7 @@ from engine.rules.registry import load_game
 from server.commands import (
     Abort,
     AddAi,
+    Bar,
     Configure,
     Decline,
     LetAiPlay,
@@ -84,6 +85,10 @@ def test_the_log_alone_makes_the_room() -> None:
     played.do(ADA, Mute("m", CYD.identity))
     played.do(ADA, Unmute("u", CYD.identity))
     played.do(SERVER, Rename("r", CYD.identity, "Cydney"))
+    played.do(BEN, plain(Resign))
+    played.do(BEN, plain(Stand))
+    played.do(BEN, sit(played.room.seats.index(None)))
+    played.do(ADA, Bar("k", BEN.identity))
     kinds = {type(parse_event_body(body)) for _, body in played.log}
     assert kinds == set(KnownEvent.__args__)
     assert played.fold() == played.room
@@ -183,10 +188,10 @@ def test_changed_rules_that_differ_freeze_the_match() -> None:
             decide(room, actor, played.move("c3"), played.new_id)
         assert rejected.value.code is Code.GAME_CHANGED
     for event in decide(room, ADA, plain(Resign), played.new_id):
-        room = rules.evolve(room, event, 0)
+        room = rules.evolve(room, event, 0, load_game)
     for actor in (ADA, BEN):
         for event in decide(room, actor, plain(Rematch), played.new_id):
-            room = rules.evolve(room, event, 0)
+            room = rules.evolve(room, event, 0, load_game)
     assert room.frozen is None
     assert room.running_match is not None
 
@@ -297,7 +302,7 @@ def test_options_that_a_game_no_longer_has() -> None:
     played.do(BEN, plain(Resign))
     later = played.fold(find)
     (offered,) = decide(later, ADA, plain(Rematch), played.new_id)
-    later = rules.evolve(later, offered, 0)
+    later = rules.evolve(later, offered, 0, load_game)
     with pytest.raises(CommandRejected) as rejected:
         decide(later, BEN, plain(Rematch), played.new_id)
     assert rejected.value.code is Code.OPTION_UNKNOWN

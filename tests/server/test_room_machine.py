@@ -30,6 +30,7 @@ from server.commands import (
     Decline,
     Move,
     MySeat,
+    NextGame,
     OfferDraw,
     OpenSeat,
     Rematch,
@@ -98,6 +99,31 @@ DRAWS = [OfferDraw, Accept, Claim, AiReply]
 SEATS = st.tuples(*[st.sampled_from([MySeat(), OpenSeat(), AiSeat(level=1)])] * 2)
 
 
+def counted(room: Room) -> dict[frozenset[str], dict[str, int]]:
+    """Returns the scores of a room: the half points of each player, by pair."""
+    return {
+        frozenset(score.players): dict(zip(score.players, score.half_points, strict=True))
+        for score in room.series
+    }
+
+
+def count_points(events: list[RoomEvent]) -> dict[frozenset[str], dict[str, int]]:
+    """Counts the same in a log, one match after the other."""
+    points: dict[frozenset[str], dict[str, int]] = {}
+    players: list[str] = []
+    for event in events:
+        if isinstance(event, Started):
+            players = [occupant.identity for occupant in event.seats]
+        elif isinstance(event, Finished):
+            pair = frozenset(players)
+            if len(pair) < 2 or event.how in ("abort", "failure"):
+                continue
+            of_pair = points.setdefault(pair, dict.fromkeys(pair, 0))
+            for seat, player in enumerate(players):
+                of_pair[player] += 1 if event.winner is None else 2 * (event.winner == seat)
+    return points
+
+
 class Watcher:
     """A client that joins at some v, as a player or a spectator, and applies the later events."""
 
@@ -115,7 +141,8 @@ class Watcher:
     def check(self, room: Room) -> None:
         """Checks that the snapshot and the events after it give the state of a new snapshot."""
         seen, now = self.model, views.snapshot(room, self.is_player)
-        assert (seen.v, seen.in_sync, seen.seats, seen.match, seen.offers, seen.takebacks) == (
+        proposals = (*seen.takebacks, *([seen.next_offer] if seen.next_offer else []))
+        assert (seen.v, seen.in_sync, seen.seats, seen.match, seen.offers, proposals) == (
             now.v,
             True,
             now.seats,
@@ -123,6 +150,7 @@ class Watcher:
             now.offers,
             now.proposals,
         )
+        assert seen.series == now.series
         assert seen.chat[-len(now.chat) :] == now.chat if now.chat else True
 
 
@@ -141,6 +169,10 @@ class RoomMachine(RuleBasedStateMachine):
         #: The moves of the current match that were not taken back.
         self.line: list[str] = []
         self.draw_offered_by: int | None = None
+        #: The game of the current match, with its options.
+        self.game: tuple[str, dict[str, str]] = ("", {})
+        #: The open proposal of the next game, with its version.
+        self.proposed: tuple[int, Offered] | None = None
 
     @initialize(game=st.sampled_from(["tic-tac-toe", "sticks", "connect-four"]), seats=SEATS)
     def create(self, game: str, seats: tuple[Any, Any]) -> None:
@@ -186,6 +218,37 @@ class RoomMachine(RuleBasedStateMachine):
             assert occupant is not None
             actor = Actor(IdentityId(occupant.identity), occupant.name)
             assert self._send(actor, kind("p", what="takeback")), "an open request is answered"
+
+    @rule(
+        seat=st.integers(0, 1),
+        game=st.sampled_from(["tic-tac-toe", "sticks", "connect-four", "chess!"]),
+        rows=st.sampled_from([None, "1-3-5-7"]),
+        seats=st.sampled_from([(0, 1), (1, 0), (1, 1)]),
+        level=st.sampled_from([None, None, None, 1, 8]),
+    )
+    def propose_next_game(
+        self, seat: int, game: str, rows: str | None, seats: tuple[int, int], level: int | None
+    ) -> None:
+        """Proposes the next game as a player, or as the host."""
+        options = {"rows": rows} if rows else {}
+        occupant = self.played.room.seats[seat]
+        is_person = occupant is not None and occupant.kind != "ai"
+        actor = ADA
+        if is_person and occupant is not None:
+            actor = Actor(IdentityId(occupant.identity), occupant.name)
+        self._send(actor, NextGame("n", game, options, seats, level))
+
+    @rule(kind=st.sampled_from([Accept, Accept, Decline]), late=st.sampled_from([0, 0, 0, 1]))
+    def answer_proposal(self, kind: Any, late: int) -> None:
+        """Answers the open proposal of the next game, or names another version of it."""
+        offer = self.played.room.next_offer
+        if offer is None:
+            return
+        occupant = self.played.room.seats[1 - offer.seat]
+        assert occupant is not None, "a proposal lapses when a seat is left"
+        actor = Actor(IdentityId(occupant.identity), occupant.name)
+        command = Decline("p", "next") if kind is Decline else Accept("p", "next", v=offer.v - late)
+        assert bool(self._send(actor, command)) == (kind is Decline or not late)
 
     @rule(
         actor=st.sampled_from(PEOPLE),
@@ -325,9 +388,9 @@ class RoomMachine(RuleBasedStateMachine):
                     assert before.seats[seat].kind == "ai"  # type: ignore[union-attr]
                 case Offered(seat=seat, what=what) | Declined(seat=seat, what=what):
                     assert seat == own
-                    assert (what != "rematch") == (before.running_match is not None), (
-                        "I18: draws and takebacks are offered in a match, rematches after it"
-                    )
+                    assert (what not in ("rematch", "next")) == (
+                        before.running_match is not None
+                    ), "I18: draws and takebacks are offered in a match, the next one after it"
                 case TookBack(seat=seat):
                     assert own is not None
                     opponent = before.seats[1 - seat]
@@ -370,6 +433,25 @@ class RoomMachine(RuleBasedStateMachine):
                 seat = before.seat_of(actor.identity)
                 other = before.seats[1 - seat] if seat is not None else None
                 assert other is None or other.kind == "ai" or 1 - (seat or 0) in before.offers
+            case NextGame() if isinstance(events[-1], Started):
+                seat = before.seat_of(actor.identity)
+                other = before.seats[1 - seat] if seat is not None else None
+                assert other is None or other.kind == "ai", "I18: a person agrees to the next game"
+                assert actor.identity == before.host or seat is not None
+            case Accept(what="next"):
+                assert self.proposed is not None
+                v, offered = self.proposed
+                started = events[-1]
+                assert isinstance(started, Started)
+                assert command.v == v
+                assert before.seat_of(actor.identity) == 1 - offered.seat, "I18: the other player"
+                assert (offered.game, offered.options) == (
+                    (started.game, started.options) if started.game else self.game
+                ), "I18: the game that was proposed"
+                assert [each.identity for each in started.seats] == [
+                    before.seats[each].identity  # type: ignore[union-attr]
+                    for each in offered.seats or ()
+                ], "I18: the sides that were proposed"
             case _:
                 pass
 
@@ -378,15 +460,23 @@ class RoomMachine(RuleBasedStateMachine):
             case Started():
                 assert event.match not in self.results, "a match id is used once"
                 assert self.referee is None or self.referee.over
-                created = parse_event_body(self.played.log[0][1])
-                assert isinstance(created, Created)
-                self.referee = new_referee(created.game, created.options)
+                if event.game is not None:
+                    assert (event.game, event.options) != self.game, "only what changes is named"
+                    self.game = event.game, event.options or {}
+                self.referee = new_referee(*self.game)
+                self.proposed = None
                 people = [occupant.identity for occupant in event.seats if occupant.kind == "guest"]
                 assert len(set(people)) == len(people)
                 self.draw_offered_by = None
                 self.line = []
+            case Created(game=game, options=options):
+                self.game = game, options
             case Offered(seat=seat, what="draw"):
                 self.draw_offered_by = seat
+            case Offered(what="next"):
+                self.proposed = self.played.room.v, event
+            case Declined(what="next") | SeatLeft():
+                self.proposed = None
             case Moved():
                 if event.seat != self.draw_offered_by:
                     self.draw_offered_by = None
@@ -403,10 +493,8 @@ class RoomMachine(RuleBasedStateMachine):
                 assert event.match not in self.results, "I11: a result is final"
                 assert to_ply < len(self.line)
                 assert to_ply >= len(self.line) - 2, "these games have no extra turns"
-                created = parse_event_body(self.played.log[0][1])
-                assert isinstance(created, Created)
                 self.line = self.line[:to_ply]
-                self.referee = new_referee(created.game, created.options)
+                self.referee = new_referee(*self.game)
                 for token in self.line:
                     self.referee.play(token)
                 self.draw_offered_by = None
@@ -434,7 +522,7 @@ class RoomMachine(RuleBasedStateMachine):
             if self.folded is None:
                 self.folded = rules.initial_room(ROOM, event, at_ms, load_game)
             else:
-                self.folded = rules.evolve(self.folded, event, at_ms)
+                self.folded = rules.evolve(self.folded, event, at_ms, load_game)
             for watcher in self.watchers:
                 watcher.follow(self.folded, event, at_ms)
         assert self.folded == self.played.room, "I8: the log makes the room"
@@ -444,6 +532,22 @@ class RoomMachine(RuleBasedStateMachine):
         """I3: the version counts the events."""
         if self.folded is not None:
             assert self.played.room.v == len(self.played.log)
+
+    @invariant()
+    def scores_count_the_log(self) -> None:
+        """The scores of the players equal a plain count over the log, in half points."""
+        if self.folded is not None:
+            events = [parse_event_body(body) for _, body in self.played.log]
+            assert counted(self.played.room) == count_points(events)
+
+    @invariant()
+    def older_programs_are_warned(self) -> None:
+        """A match of another game than the room's follows a `required` with `games`."""
+        events = [parse_event_body(body) for _, body in self.played.log]
+        changes = [v for v, event in enumerate(events) if isinstance(event, Started) and event.game]
+        warnings = [v for v, event in enumerate(events) if event == Required("games")]
+        assert len(warnings) == bool(changes)
+        assert warnings[:1] < changes[:1] or not changes
 
     @invariant()
     def watchers_and_referee_agree(self) -> None:
@@ -513,6 +617,14 @@ EVENTS = st.one_of(
     st.builds(SeatTaken, NUMBERS, OCCUPANTS),
     st.builds(SeatLeft, NUMBERS),
     st.builds(Started, TEXTS, NUMBERS, TEXTS, TEXTS, st.lists(OCCUPANTS, max_size=3).map(tuple)),
+    st.builds(
+        Started, TEXTS, NUMBERS, TEXTS, TEXTS, st.lists(OCCUPANTS, max_size=3).map(tuple),
+        game=TEXTS, options=st.none() | st.just({"rows": "1"}), title=st.none() | TEXTS,
+    ),
+    st.builds(
+        Offered, NUMBERS, st.just("next"), game=st.none() | TEXTS, title=st.none() | TEXTS,
+        seats=st.none() | st.lists(NUMBERS, max_size=2).map(tuple),
+    ),
     st.builds(Moved, TEXTS, NUMBERS, NUMBERS, TEXTS, TEXTS),
     st.builds(Finished, TEXTS, st.none() | NUMBERS, st.just("board"), TEXTS),
     st.builds(Required, TEXTS),
@@ -520,7 +632,7 @@ EVENTS = st.one_of(
     st.builds(Offered, NUMBERS, st.sampled_from(["draw", "takeback"]), st.none() | NUMBERS),
     st.builds(Declined, NUMBERS),
     st.builds(Said, TEXTS, TEXTS, TEXTS, st.sampled_from(["room", "spectators"])),
-)
+)  # fmt: skip
 START = Started(
     "m1",
     1,
@@ -538,7 +650,9 @@ HOOKS = st.sampled_from(
     later=st.lists(EVENTS, max_size=12),
     hook=HOOKS,
     game=st.sampled_from(["tic-tac-toe", "sticks", "missing"]),
-    command=st.sampled_from([sit(0), *(kind(id="x") for kind in PLAIN)]),
+    command=st.sampled_from(
+        [sit(0), *(kind(id="x") for kind in PLAIN), Accept("x"), NextGame("x", "sticks")]
+    ),
 )
 @settings(max_examples=400)
 def test_any_log_loads(
@@ -559,7 +673,7 @@ def test_any_log_loads(
     room = rules.initial_room(ROOM, Created(game, {}, "public", "ada"), 0, find)
     for event in (*start, START, *later):
         body = format_event_body(event)
-        room = rules.evolve(room, parse_event_body(body), 1)
+        room = rules.evolve(room, parse_event_body(body), 1, find)
         projections(room, [event], None)
         assert room.ai_to_move() in (None, 0, 1)
         assert len(room.seats) == 2

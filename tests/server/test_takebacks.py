@@ -413,7 +413,7 @@ def test_the_version_before_freezes_a_room_with_a_takeback_and_shows_its_moves()
     (first_ms, first), *later = played.log
     room = initial_room(played.room.id, as_earlier(first), first_ms, load_game)
     for at_ms, body in later:
-        room = evolve(room, as_earlier(body), at_ms)
+        room = evolve(room, as_earlier(body), at_ms, load_game)
     assert room.match is not None
     assert room.frozen is Code.ROOM_NEWER
     assert [each.move for each in room.match.moves] == ["c1", "c2"]

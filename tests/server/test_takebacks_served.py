@@ -168,6 +168,9 @@ async def test_the_api_shows_a_start_position() -> None:
         assert shown["board"]["board"]["kind"] == "grid"
         pasted = (await node.get(target(game="chess", start=text.rpartition(" - ")[0]))).json
         assert pasted["start"] == text.replace("0 40", "0 1"), "a FEN with fields left out"
+        assert "mended" not in pasted
+        mended = (await node.get(target(game="chess", start=f"{text[:-8]} - - 0 0"))).json["mended"]
+        assert mended == ["move number 0 raised to 1"]
         own = (await node.get(target(game="sticks", rows="1-2"))).json
         assert own["start"] == "1-2 first"
         for query, code, words in (

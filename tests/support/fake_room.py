@@ -59,7 +59,7 @@ class FakeRoom:
         return f"m{next(self._ids)}"
 
     def _apply(self, event: RoomEvent) -> Logged:
-        self.room = evolve(self.room, event, 0)
+        self.room = evolve(self.room, event, 0, load_game)
         self.log.append((self.room.v, event))
         return self.log[-1]
 
@@ -122,7 +122,7 @@ class FakeRoom:
 
     def decide(self, actor: Actor, command: Command) -> list[Logged]:
         """Executes a command of any actor; returns its events."""
-        moment = Moment(actor, 0, 0, self._new_id, SETTINGS)
+        moment = Moment(actor, 0, 0, self._new_id, SETTINGS, load_game)
         return [self._apply(event) for event in decide(self.room, command, moment)]
 
     async def _join(self, message: Message, link: Link) -> None:
@@ -135,7 +135,9 @@ class FakeRoom:
             joined["frozen"] = self.room.read_only
         await link.send({**joined, "description": msgspec.to_builtins(description(self.room))})
         if not since:
-            await self._send(format_message(snapshot(self.room, player=True)))
+            await self._send(
+                format_message(snapshot(self.room, player=True, identity=ADA.identity))
+            )
         missed = [(v, event) for v, event in self.log if since and v > since]
         await self._send_events(missed, with_view=True)
 

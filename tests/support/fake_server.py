@@ -16,6 +16,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from engine.game import Game
 from engine.rules.registry import load_game
 from engine.search.job import Info, Job, Load, Result, RootMove
+from server.bot.registry import kind_of_question
 from server.bus.base import (
     Bus,
     BusCounters,
@@ -481,6 +482,7 @@ class FakeServer:
             now_ms=self.now_ms,
             new_id=self.new_id,
             uptime_ms=self.uptime_ms,
+            kind_of_question=kind_of_question,
         )
         ports = replace(ports, **changes)
         if "background" in changes:

@@ -269,6 +269,12 @@ class MemoryProjections:
         ]
         return latest_matches(map(shown_match, own), running, finished)
 
+    async def room_matches(self, room: str, limit: int) -> list[StoredMatch]:
+        await asyncio.sleep(0)
+        own = [match for match in self._matches.values() if match.room == room]
+        latest = sorted(own, key=lambda match: -match.number)[:limit]
+        return [shown_match(match) for match in latest]
+
     async def fill_players(self, limit: int) -> int:
         await asyncio.sleep(0)
         players = self._tables.players

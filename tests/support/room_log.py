@@ -31,6 +31,7 @@ from server.rooms.model import (
     Actor,
     CommandRejected,
     FindAbsence,
+    FindGame,
     Moment,
     Room,
     nobody_absent,
@@ -40,7 +41,9 @@ from server.settings import Settings
 ADA, BEN, CYD = (Actor(IdentityId(name.lower()), name) for name in ("Ada", "Ben", "Cyd"))
 ROOM = RoomId("r1")
 #: The settings of the room, without chat limits.
-SETTINGS = Settings(limit_chat=0, limit_chat_room=0, limit_chat_repeats=0)
+SETTINGS = Settings(
+    limit_chat=0, limit_chat_room=0, limit_chat_repeats=0, limit_private=0, limit_private_room=0
+)
 
 T = TypeVar("T")
 
@@ -73,12 +76,13 @@ def decide(
     new_id: Callable[[], str],
     now_ms: int | None = None,
     find_absence: FindAbsence = nobody_absent,
+    find_game: FindGame = load_game,
 ) -> list[RoomEvent]:
     """Returns the events that an actor's command makes, by default at the time of the room's last
     event, without chat limits.
     """
     at_ms = room.changed_ms if now_ms is None else now_ms
-    moment = Moment(actor, at_ms, at_ms, new_id, SETTINGS, find_absence)
+    moment = Moment(actor, at_ms, at_ms, new_id, SETTINGS, find_game, find_absence)
     return rules.decide(room, command, moment)
 
 
@@ -110,7 +114,13 @@ class LoggedRoom:
     def decide(self, actor: Actor, command: Command, room: Room | None = None) -> list[RoomEvent]:
         """Returns the events that a command makes now in the room, or in another state of it."""
         return decide(
-            room or self.room, actor, command, self.new_id, self.now_ms, self.find_absence
+            room or self.room,
+            actor,
+            command,
+            self.new_id,
+            self.now_ms,
+            self.find_absence,
+            self.find_game,
         )
 
     def create(
@@ -124,7 +134,14 @@ class LoggedRoom:
 
     def do(self, actor: Actor, command: Command) -> list[RoomEvent]:
         """Executes a command; returns its events."""
-        events = decide(self.room, actor, command, self.new_id, find_absence=self.find_absence)
+        events = decide(
+            self.room,
+            actor,
+            command,
+            self.new_id,
+            find_absence=self.find_absence,
+            find_game=self.find_game,
+        )
         assert events, "a command makes events or is rejected"
         self._append_all(events)
         return events
@@ -136,7 +153,14 @@ class LoggedRoom:
         """
         before, v = self.fold(), self.room.v
         with pytest.raises(CommandRejected) as rejected:
-            decide(self.room, actor, command, self.new_id, find_absence=self.find_absence)
+            decide(
+                self.room,
+                actor,
+                command,
+                self.new_id,
+                find_absence=self.find_absence,
+                find_game=self.find_game,
+            )
         assert self.room.v == v
         assert self.room == before
         assert rejected.value.message
@@ -152,7 +176,7 @@ class LoggedRoom:
         if self._room is None:
             self._room = rules.initial_room(ROOM, event, self.now_ms, self.find_game)
         else:
-            self._room = rules.evolve(self._room, event, self.now_ms)
+            self._room = rules.evolve(self._room, event, self.now_ms, self.find_game)
         self.log.append((self.now_ms, format_event_body(event)))
 
     def fold(self, find_game: Callable[[str], Game] | None = None) -> Room:
@@ -163,7 +187,7 @@ class LoggedRoom:
             if room is None:
                 room = rules.initial_room(ROOM, event, at_ms, find_game or self.find_game)
             else:
-                room = rules.evolve(room, event, at_ms)
+                room = rules.evolve(room, event, at_ms, find_game or self.find_game)
         assert room is not None
         return room
 

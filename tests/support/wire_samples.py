@@ -7,6 +7,7 @@ from server.commands import (
     Accept,
     AddAi,
     AiSeat,
+    Bar,
     CallDraw,
     Chat,
     Claim,
@@ -19,6 +20,7 @@ from server.commands import (
     Move,
     Mute,
     MySeat,
+    NextGame,
     OfferDraw,
     ReclaimSeat,
     Rematch,
@@ -31,6 +33,7 @@ from server.commands import (
 )
 from server.events import (
     AiTookOver,
+    Barred,
     Configured,
     Created,
     Declined,
@@ -57,6 +60,7 @@ from server.protocol import messages as wire
 from server.protocol.assessments import Assessment, Candidate, DepthWords
 from server.protocol.codec import HIDDEN_BODY, event_frame, format_message
 from server.protocol.codes import Code
+from server.series import Score
 
 ROOM, MATCH, EPOCH, AT_MS = "r7Kq2", "m91xZ", "e-1", 1_760_000_000_000
 ADA = Occupant("g-ada", "Ada <b>&</b> 阿达")
@@ -89,6 +93,7 @@ CLIENT: tuple[wire.ClientFrame, ...] = (
     wire.CommandFrame(ROOM, OfferDraw(id="c16")),
     wire.CommandFrame(ROOM, Accept(id="c17")),
     wire.CommandFrame(ROOM, Rematch(id="c11")),
+    wire.CommandFrame(ROOM, NextGame("c21", "othello", {"size": "6"}, (0, 1), 3)),
     wire.CommandFrame(ROOM, Decline(id="c12")),
     wire.CommandFrame(ROOM, Chat(id="c13", text="a good <i>move</i>?", to="spectators")),
     wire.WatchLobby(id="c14", on=False),
@@ -99,6 +104,7 @@ CLIENT: tuple[wire.ClientFrame, ...] = (
     wire.CommandFrame(ROOM, Hint(id="c22", ply=1, what="piece")),
     wire.CommandFrame(ROOM, Mute(id="c23", identity="g-kim")),
     wire.CommandFrame(ROOM, Unmute(id="c24", identity="g-kim")),
+    wire.CommandFrame(ROOM, Bar(id="c25", identity="g-kim")),
 )
 
 #: The room's events in order, from v 1.
@@ -129,6 +135,7 @@ EVENTS: tuple[RoomEvent | Hidden, ...] = (
     Configured("spectators"),
     Muted("g-kim", "Kim"),
     Unmuted("g-kim", "Kim"),
+    Barred("g-kim", "Kim"),
 )
 
 BOARD = BoardView(
@@ -228,7 +235,42 @@ SERVER: tuple[wire.Outgoing, ...] = (
 
 #: Further samples of messages with fields that were added later, by the name of their golden file.
 LATER: dict[str, wire.ClientFrame | wire.Outgoing] = {
+    "server-lobby-away": wire.Lobby(
+        full=False,
+        rooms=(
+            wire.RoomSummary(
+                room=ROOM,
+                game="connect-four",
+                title="Connect four",
+                options={},
+                seats=(ADA, None),
+                state="open",
+                created_ms=AT_MS,
+                away=(0,),
+            ),
+        ),
+    ),
+    "server-snapshot-barred": wire.Snapshot(
+        room=ROOM, v=9, seats=(ADA, None), match=None, barred=(Player("g-kim", "Kim"),)
+    ),
     "client-configure-help": wire.CommandFrame(ROOM, Configure("c19", "all", help=True)),
+    "client-accept-next": wire.CommandFrame(ROOM, Accept("c22", "next", v=12)),
+    "client-create-names": Create(
+        id="c1", game="sticks", one_screen=True, seats=(MySeat("Mia"), MySeat())
+    ),
+    "server-snapshot-next": wire.Snapshot(
+        room=ROOM,
+        v=12,
+        seats=(Occupant("g-ada", "Mia", own_name=True), Occupant("g-ada", ADA.name)),
+        match=None,
+        proposals=(
+            wire.Proposal(
+                1, "next", v=12, game="othello", options={"size": "6"}, seats=(0, 1), level=3,
+                title="Othello",
+            ),
+        ),
+        series=(Score(("g-ada", "ai"), (3, 1)),),
+    ),
     "client-create-helped": Create(id="c1", game="sticks", help=True),
     "server-snapshot-muted": wire.Snapshot(
         room=ROOM,
@@ -341,11 +383,25 @@ LATER: dict[str, wire.ClientFrame | wire.Outgoing] = {
 }  # fmt: skip
 
 
+#: The same of events.
+LATER_EVENTS: dict[str, RoomEvent] = {
+    "event-offered-next": Offered(
+        1, "next", game="othello", options={"size": "6"}, seats=(0, 1), level=3, title="Othello"
+    ),
+    "event-started-game": Started(
+        MATCH, 2, "start", "0123456789abcdef", (Occupant("g-ada", ADA.name),) * 2,
+        game="othello", options={"size": "6"}, title="Othello",
+    ),
+}  # fmt: skip
+
+
 def frames() -> dict[str, bytes]:
     """Returns every sample as a frame, by the name of its golden file."""
     named = {f"client-{_tag(message)}": format_message(message) for message in CLIENT}
     named |= {f"server-{_tag(message)}": format_message(message) for message in SERVER}
     named |= {name: format_message(message) for name, message in LATER.items()}
+    for name, later in LATER_EVENTS.items():
+        named[name] = event_frame(ROOM, 12, AT_MS + 12, format_event_body(later))
     for v, event in enumerate(EVENTS, 1):
         body = HIDDEN_BODY if isinstance(event, Hidden) else format_event_body(event)
         named[f"event-{_tag(event)}"] = event_frame(ROOM, v, AT_MS + v, body)

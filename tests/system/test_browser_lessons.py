@@ -42,6 +42,30 @@ DRAWN = """() => {
 }"""
 
 
+#: A small laptop.
+LAPTOP: dict[str, Any] = {"viewport": {"width": 1366, "height": 768}}
+#: The number of labels of the shown trees, and those of them that lie below a bar or a button. What
+#: the tree's own frame cuts off is no label.
+COVERED = """() => {
+    const bars = ".bar, .sentence, .views, .zoom, .pair-controls, .pair-switch, .pair-counts, .run-tabs, header";
+    const boxes = [...document.querySelectorAll(bars)].map((bar) => [bar.className, bar.getBoundingClientRect()]);
+    const overlap = (a, b) =>
+        Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1;
+    let labels = 0;
+    const covered = [];
+    for (const tree of document.querySelectorAll(".runs glass-tree")) {
+        const frame = tree.getBoundingClientRect();
+        for (const text of tree.querySelectorAll("svg.canvas text")) {
+            const box = text.getBoundingClientRect();
+            if (!overlap(box, frame)) continue;
+            labels += 1;
+            for (const [name, bar] of boxes) if (overlap(box, bar)) covered.push(`${text.textContent} below ${name}`);
+        }
+    }
+    return [labels, covered];
+}"""
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
     async with serving(tmp_path_factory.mktemp("lessons") / "data", workers=1) as server:
@@ -49,7 +73,7 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
 
 
 async def open_run(page: Page, name: str, run: int) -> None:
-    """Shows a run of a lesson in the open app, at its end."""
+    """Shows a run of a lesson in the open app."""
     await page.evaluate(OPEN, f"/learn/{name}?run={run}")
     controls = page.locator(".runs .glass-controls")
     solution = page.get_by_role("button", name="Show the search step by step")
@@ -77,7 +101,10 @@ async def assert_shows_all(page: Page, trace: Trace) -> None:
 async def test_small_lessons_show_the_visited_and_the_skipped_nodes(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """Each run of a small lesson is drawn with exactly the nodes of its search and its cuts."""
+    """Each run of a small lesson is drawn with exactly the nodes of its search and its cuts.
+
+    The leaves of a tree have their numbers from the first step on; those that were cut off are grey.
+    """
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.go("/learn")
         await expect(ada.page.locator(".lesson-card")).to_have_count(len(LESSONS))
@@ -87,7 +114,14 @@ async def test_small_lessons_show_the_visited_and_the_skipped_nodes(
                 await expect(ada.page.locator(".runs .place")).to_contain_text(
                     f"of {len(trace.steps.what)}"
                 )
+                await ada.page.keyboard.press("End")
                 await assert_shows_all(ada.page, trace)
+        await open_run(ada.page, "four-level-tree", 0)
+        leaves = ada.page.locator(".runs glass-tree .leaf .value")
+        await expect(leaves).to_have_text([str(n) for n in (10, 11, 12, 9, 15, 14, 5, 4)])
+        await ada.page.keyboard.press("End")
+        unseen = ada.page.locator(".runs glass-tree .unseen .value")
+        await expect(unseen).to_have_text([str(n) for n in (13, 14, 2, 1, 8, 2, 7, 1)])
 
 
 async def answer(page: Page, question: QuizQuestion, given: Answer) -> None:
@@ -112,21 +146,33 @@ async def answer(page: Page, question: QuizQuestion, given: Answer) -> None:
         await page.keyboard.press("Enter")
 
 
-@pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desktop", "phone"])
-async def test_the_bar_does_not_cover_the_tree(
+@pytest.mark.parametrize("screen", [LAPTOP, PHONE], ids=["1366x768", "390x844"])
+async def test_nothing_covers_a_tree(
     chromium: Browser, server: ServerProcess, screen: dict[str, Any]
 ) -> None:
-    """With the first step the page scrolls as far as the tree stands above the sentence."""
+    """Every lesson opens on its first step, and no bar or button covers a label of its tree.
+
+    With the first key the page scrolls to the tree, which stays below the sentence.
+    """
     async with people(chromium, server.url, screen) as (ada,):
-        await ada.go("/learn/four-level-tree")
-        await expect(ada.page.locator(".runs .sentence")).to_contain_text("It visited")
-        await ada.page.keyboard.press("ArrowLeft")
-        await expect(ada.page.locator("glass-tree")).to_be_in_viewport(ratio=0.99)
-        tree = await ada.page.locator("glass-tree").bounding_box()
-        sentence = await ada.page.locator(".glass-viewer .sentence").bounding_box()
-        assert tree is not None
-        assert sentence is not None
-        assert tree["y"] + tree["height"] <= sentence["y"]
+        page = ada.page
+        await ada.go("/learn")
+        for name in LESSONS:
+            await page.evaluate(OPEN, f"/learn/{name}")
+            solution = page.get_by_role("button", name="Show the search step by step")
+            tree = page.locator(".runs glass-tree .node").first
+            await expect(solution.or_(tree).first).to_be_attached()
+            if await solution.count():
+                continue
+            await expect(page.locator(".runs .position").first).to_contain_text("Step 1 of")
+            labels, covered = await page.evaluate(COVERED)
+            assert labels, f"{name} has no label"
+            assert covered == [], name
+        await page.evaluate(OPEN, "/learn/four-level-tree")
+        await expect(page.locator(".runs .place")).to_contain_text("of 70")
+        await page.keyboard.press("ArrowRight")
+        await expect(page.locator("glass-tree")).to_be_in_viewport(ratio=0.99)
+        assert (await page.evaluate(COVERED))[1] == []
 
 
 async def test_two_searches_are_in_view(chromium: Browser, server: ServerProcess) -> None:
@@ -136,7 +182,7 @@ async def test_two_searches_are_in_view(chromium: Browser, server: ServerProcess
         tree = ada.page.locator(".pair-side .tree").first
         await tree.locator(".node").first.wait_for()
         await expect(tree).not_to_be_in_viewport(ratio=0.9)
-        await ada.page.keyboard.press("ArrowLeft")
+        await ada.page.keyboard.press("ArrowRight")
         await expect(tree).to_be_in_viewport(ratio=0.9)
 
 
@@ -257,10 +303,10 @@ async def test_a_lesson_in_a_frame_leaves_no_trace(
         lesson = page.frame_locator("iframe")
         await expect(lesson.locator("h1")).to_have_text("Did we need every leaf?")
         place = lesson.locator(".place")
-        await expect(place).to_contain_text("22 of 22")
+        await expect(place).to_contain_text("Step 1 of 22")
         await lesson.locator("h1").click()
-        await page.keyboard.press("ArrowLeft")
-        await expect(place).to_contain_text("21 of 22")
+        await page.keyboard.press("ArrowRight")
+        await expect(place).to_contain_text("Step 2 of 22")
         assert (await context.cookies(), sockets, faults) == ([], [], [])
         async with page.expect_console_message(lambda line: "frame-ancestors" in line.text):
             await page.goto(f"{url}/other")

@@ -396,8 +396,10 @@ async def test_a_lost_guest_is_reported_once(chromium: Browser, server: ServerPr
     """
     async with people(chromium, server.url, DESKTOP, PHONE) as both:
         for ada in both:
+            answer = await ada.page.request.get(f"{server.url}/api/installation")
+            name = f"plyroom_{(await answer.json())['installation'][:8]}"
             await ada.page.context.add_cookies(
-                [{"name": "plyroom", "value": "of-another-server", "url": server.url}]
+                [{"name": name, "value": "of-a-guest-who-expired", "url": server.url}]
             )
             await ada.go("/")
             toast = ada.page.locator(".toast")

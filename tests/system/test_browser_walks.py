@@ -97,6 +97,8 @@ async def test_a_lesson_shows_what_the_texts_say(
         for run, expected in enumerate(figures):
             if len(figures) > 1:
                 await hand.press(tabs.nth(run))
+            await expect(page.locator(".runs .glass-counters")).to_contain_text("Plain minimax")
+            await hand.step("End: last step")
             await expect(page.locator(".runs .sentence")).to_contain_text("It visited")
             await walk(page, hand)
             await assert_shows(page, expected)

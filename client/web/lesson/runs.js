@@ -14,7 +14,7 @@ import { SearchTrace } from "../glass/trace/trace.js";
 import { SearchViewer } from "../glass/viewer/viewer.js";
 
 /**
- * The shown run, the run beside it or null, and the step; null is the last step.
+ * The shown run, the run beside it or null, and the step; null is the first step.
  * @typedef {{run: number, beside: number | null, step: number | null}} Shown
  */
 /**
@@ -27,6 +27,8 @@ import { SearchViewer } from "../glass/viewer/viewer.js";
  * @property {boolean} [isReadOnly]
  */
 
+/** The step at which a search opens: the visit of its root. */
+const FIRST_STEP = 1;
 /** The fields of a request for the subject of a search. */
 const SUBJECT = ["game", "options", "position", "moves", "tree", "graph"];
 
@@ -189,7 +191,7 @@ export class LessonRuns {
     /** The viewer of the shown run or runs; null until their traces have arrived. */
     #makeViewer() {
         const { app, isReadOnly } = this.#options;
-        const { run, beside, step } = this.#shown;
+        const { run, beside, step } = { ...this.#shown, step: this.#shown.step ?? FIRST_STEP };
         const onStep = (/** @type {number} */ next) => this.#step(next);
         if (beside === null) {
             const trace = this.#traces.get(run);
@@ -198,7 +200,7 @@ export class LessonRuns {
         const left = this.traceOf(run);
         const right = this.traceOf(beside);
         if (left === null || right === null || this.#Pair === null) return null;
-        return new this.#Pair({ app, left, right, step: step ?? undefined, onStep, isReadOnly });
+        return new this.#Pair({ app, left, right, step, onStep, isReadOnly });
     }
 
     #forgetViewer() {

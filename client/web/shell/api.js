@@ -109,7 +109,8 @@ export async function readRefusalReason() {
 /**
  * A position from which a match can start: its text as the server stores it, the board and the view.
  * `placeable` is there for the game's own start: whether `readPlaced` accepts pieces of this game.
- * @typedef {{start: string, board: BoardView, view: PositionView, placeable?: boolean}} StartPosition
+ * `mended` says what the server put right in the text, as sentences.
+ * @typedef {{start: string, board: BoardView, view: PositionView, placeable?: boolean, mended?: string[]}} StartPosition
  */
 
 /**

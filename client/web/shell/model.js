@@ -4,7 +4,7 @@
  *
  * @import {Answer, Assessment, BoardView, ChatLine, EventMessage, HiddenMessage, Info, Joined, Lobby,
  *     MatchState, Message, MoveView, Occupant, Played, Player, PositionView, Proposal, RoomDescription,
- *     RoomSummary, Snapshot, Thinking, Turn} from "./protocol.js"
+ *     RoomSummary, Score, Snapshot, Thinking, Turn} from "./protocol.js"
  */
 
 /**
@@ -36,6 +36,8 @@
  * @property {MatchState | null} match
  * @property {number[]} offers
  * @property {Proposal[]} takebacks
+ * @property {Proposal | null} next the open proposal of the next game
+ * @property {Score[]} series the points of the players against each other, over the room's matches
  * @property {ChatLine[]} chat
  * @property {{seats: boolean[], watching: number, gone_ms: (number | null)[]} | null} presence
  *     `gone_ms` has for a player who has gone the time until the opponent may claim the match, as of
@@ -47,6 +49,7 @@
  * @property {string} thinking who may see an AI's thinking during the next matches
  * @property {boolean} help whether people who play each other get help with positions
  * @property {Player[]} muted the people whom the host has muted
+ * @property {Player[]} barred the people who may not sit in the room any more
  * @property {RoomAnswer[]} answers the bot's answers to you alone
  */
 
@@ -89,6 +92,8 @@ function emptyRoom(id) {
         match: null,
         offers: [],
         takebacks: [],
+        next: null,
+        series: [],
         chat: [],
         presence: null,
         turn: null,
@@ -98,6 +103,7 @@ function emptyRoom(id) {
         thinking: "all",
         help: false,
         muted: [],
+        barred: [],
         answers: [],
     };
 }
@@ -220,12 +226,15 @@ function applySnapshot(room, message) {
         match: message.match,
         offers: message.offers ?? [],
         takebacks: (message.proposals ?? []).filter(({ what }) => what === "takeback"),
+        next: (message.proposals ?? []).find(({ what }) => what === "next") ?? null,
+        series: message.series ?? [],
         chat: message.chat ?? [],
         views: upTo(room.views, common),
         thoughts: upTo(room.thoughts, isPrefix ? common : common - 1),
         thinking: message.thinking ?? "all",
         help: message.help ?? false,
         muted: message.muted ?? [],
+        barred: message.barred ?? [],
     };
 }
 
@@ -265,7 +274,7 @@ function applyEvent(room, event) {
         case "seat_taken":
             return { ...room, seats: withItem(room.seats, event.seat, event.occupant) };
         case "seat_left":
-            return { ...room, seats: withItem(room.seats, event.seat, null), offers: [], takebacks: [] };
+            return { ...room, seats: withItem(room.seats, event.seat, null), ...NO_OFFERS };
         case "started": {
             const { match: id, number, start, rules, seats, thinking } = event;
             const setting = thinking === undefined ? null : { thinking };
@@ -273,8 +282,7 @@ function applyEvent(room, event) {
                 ...room,
                 match: { id, number, start, rules, seats, moves: [], ...setting },
                 seats,
-                offers: [],
-                takebacks: [],
+                ...NO_OFFERS,
                 views: {},
                 thoughts: {},
             };
@@ -293,7 +301,7 @@ function applyEvent(room, event) {
             const { winner, how, reason, points } = event;
             const seats = room.seats.map(withoutKeeper);
             const match = { ...room.match, over: { winner, how, reason, ...(points && { points }) } };
-            return { ...room, seats, match, offers: [], takebacks: [] };
+            return { ...room, seats, match, ...NO_OFFERS, series: withResult(room.series, match.seats, event) };
         }
         case "ai_took_over":
         case "player_returned":
@@ -305,14 +313,17 @@ function applyEvent(room, event) {
                 const request = { seat: event.seat, what: event.what, to_ply: event.to_ply };
                 return { ...room, takebacks: [...room.takebacks, request] };
             }
+            if (event.what === "next") return withProposal(room, event);
             return isKnownOffer(event) ? { ...room, offers: [...room.offers, event.seat] } : room;
         case "declined":
             if (event.what === "takeback") return { ...room, takebacks: afterDecline(room.takebacks, event.seat) };
+            if (event.what === "next") return { ...room, next: null };
             return isKnownOffer(event) ? { ...room, offers: [] } : room;
         case "said":
         case "muted":
         case "unmuted":
-            return withChatEvent(room, event);
+        case "barred":
+            return withPersonEvent(room, event);
         default: // "created", "required", "hidden", and kinds that only a newer server sends
             return room;
     }
@@ -341,8 +352,7 @@ function applySubstitution(room, { match: id, seat, ply, occupant }) {
         ...room,
         seats: withItem(room.seats, seat, occupant),
         match: { ...match, seats: withItem(match.seats, seat, occupant), substitutions },
-        offers: [],
-        takebacks: [],
+        ...NO_OFFERS,
     };
 }
 
@@ -358,8 +368,7 @@ function applyTookBack(room, { match: id, to_ply }) {
     return {
         ...room,
         match: withMovesUpTo(match, to_ply),
-        offers: [],
-        takebacks: [],
+        ...NO_OFFERS,
         turn: null,
         views: upTo(room.views, to_ply),
         // The thought of a ply belongs to the move that followed it.
@@ -386,6 +395,7 @@ function applyRenamed(room, event) {
  * @returns {Occupant}
  */
 function withName(occupant, { identity, name }) {
+    if (occupant.own_name) return occupant;
     if (occupant.kind !== "ai" && occupant.identity === identity) return { ...occupant, name };
     return occupant.kept_for?.identity === identity ? { ...occupant, kept_for: { identity, name } } : occupant;
 }
@@ -422,6 +432,69 @@ function upTo(byPly, lastPly) {
 function afterDecline(takebacks, seat) {
     const own = takebacks.filter((request) => request.seat === seat);
     return own.length < takebacks.length ? own : [];
+}
+
+/** The room's fields after what ends every offer. */
+const NO_OFFERS = Object.freeze({ offers: [], takebacks: [], next: null });
+
+/**
+ * The room with a proposal of the next game, which replaces an earlier one.
+ * @param {Room} room
+ * @param {Extract<EventMessage, {kind: "offered"}>} event
+ * @returns {Room}
+ */
+function withProposal(room, event) {
+    const { v, seat, game, options = {}, seats, level, title = game } = event;
+    if (typeof game !== "string" || !Array.isArray(seats)) return room; // of a newer version
+    return { ...room, next: { seat, what: "next", v, game, options, seats, ...(level && { level }), title } };
+}
+
+/** Maximum number of pairs of players that have a score, the latest pair last. */
+const MAX_SCORES = 20;
+/** How a match without a winner ended if it was drawn. */
+const DRAWN_ENDS = ["board", "claim", "agreement", "gone"];
+
+/**
+ * The keys of the players on both seats: the identity of a person, and "ai" for every AI. Two sides of
+ * one person have their names as keys. Null if they have no score against each other.
+ * @param {(Occupant | null)[]} seats
+ * @returns {[string, string] | null}
+ */
+function playerKeys(seats) {
+    const [first, second] = seats.map((occupant) => occupant?.kept_for ?? occupant);
+    if (!first || !second) return null;
+    if (first.identity !== second.identity) return [first.identity, second.identity];
+    return seats[0]?.kind === "ai" || first.name === second.name ? null : [first.name, second.name];
+}
+
+/**
+ * The scores after another match (server/series.py has the same rule).
+ * @param {Score[]} series
+ * @param {Occupant[]} seats
+ * @param {{winner: number | null, how: string}} result
+ * @returns {Score[]}
+ */
+function withResult(series, seats, { winner, how }) {
+    const keys = playerKeys(seats);
+    if (!keys || (winner === null && !DRAWN_ENDS.includes(how))) return series;
+    const before = series.find(({ players }) => keys.every((key) => players.includes(key)));
+    const players = before?.players ?? keys;
+    const gained = keys.map((_, seat) => (winner === null ? 1 : winner === seat ? 2 : 0));
+    const half_points = /** @type {[number, number]} */ (
+        players.map((key, i) => (before?.half_points[i] ?? 0) + gained[keys.indexOf(key)])
+    );
+    return [...series.filter((score) => score !== before), { players, half_points }].slice(-MAX_SCORES);
+}
+
+/**
+ * The half points of the players on both seats against each other, by seat; null without any.
+ * @param {Room} room
+ * @returns {number[] | null}
+ */
+export function scoreBetween({ series, seats }) {
+    const keys = playerKeys(seats);
+    const score = keys && series.find(({ players }) => keys.every((key) => players.includes(key)));
+    return score ? keys.map((key) => score.half_points[score.players.indexOf(key)]) : null;
 }
 
 /** Why a room is read-only until it has another match. */
@@ -581,18 +654,20 @@ const MAX_CHAT_LINES = 300;
  */
 
 /**
- * The room with one more line, or with a person whom the host has muted or unmuted.
+ * The room with one more line, or with a person whom the host has muted, unmuted or barred.
  * @param {Room} room
- * @param {Extract<EventMessage, {kind: "said" | "muted" | "unmuted"}>} event
+ * @param {Extract<EventMessage, {kind: "said" | "muted" | "unmuted" | "barred"}>} event
  * @returns {Room}
  */
-function withChatEvent(room, event) {
+function withPersonEvent(room, event) {
     if (event.kind === "said") {
         const { t, room: _, kind, ...line } = event;
         return { ...room, chat: [...room.chat, /** @type {ChatLine} */ (line)].slice(-MAX_CHAT_LINES) };
     }
     const { identity, name } = event;
-    const others = room.muted.filter((person) => person.identity !== identity);
+    const without = (/** @type {Player[]} */ people) => people.filter((person) => person.identity !== identity);
+    if (event.kind === "barred") return { ...room, barred: [...without(room.barred), { identity, name }] };
+    const others = without(room.muted);
     return { ...room, muted: event.kind === "muted" ? [...others, { identity, name }] : others };
 }
 
@@ -623,6 +698,7 @@ function isReadable(event) {
         case "renamed":
         case "muted":
         case "unmuted":
+        case "barred":
             return [event.identity, event.name].every((text) => typeof text === "string");
         case "seat_left":
         case "offered":

@@ -14,7 +14,7 @@ export interface Ping {
     id?: string | null;
 }
 
-/** Creates a room. The ack carries the room's id. The match starts as soon as both seats are taken. - `start` is the text of a position from which the room's matches start, null for the game's own start. `GET /api/position` checks such a text and shows the board. - With `one_screen` the creator takes both seats, whatever `seats` says, and plays both sides. - `takeback` says whether players may take moves back. - `thinking` says who may see an AI's thinking while a match is running. - `help` says whether the room gives help with positions while two people play each other. */
+/** Creates a room. The ack carries the room's id. The match starts as soon as both seats are taken. - `start` is the text of a position from which the room's matches start, null for the game's own start. `GET /api/position` checks such a text and shows the board. - With `one_screen` the creator takes both seats, whatever `seats` says, and plays both sides. A `name` in `seats` is then that of the side, which no change of the creator's name changes. - `takeback` says whether players may take moves back. - `thinking` says who may see an AI's thinking while a match is running. - `help` says whether the room gives help with positions while two people play each other. */
 export interface Create {
     t: "create";
     id: string;
@@ -29,9 +29,10 @@ export interface Create {
     help?: boolean;
 }
 
-/** The creator of the room takes this seat. */
+/** The creator of the room takes this seat. On one screen the seat may have a `name` of its own, for the person who plays that side. */
 export interface MySeat {
     who: "me";
+    name?: string | null;
 }
 
 /** The seat stays open for the first player to sit down. */
@@ -157,13 +158,14 @@ export interface OfferDraw {
     room: string;
 }
 
-/** Accepts the opponent's offer. `what` names the offer; null stands for the draw while a match is running, otherwise for the rematch, and for the takeback if nothing else is offered. `ply` is the number of moves at which a takeback was asked for, so that a late answer cannot accept another one. */
+/** Accepts the opponent's offer. `what` names the offer; null stands for the draw while a match is running, otherwise for the rematch, and for the takeback if nothing else is offered. `ply` is the number of moves at which a takeback was asked for, so that a late answer cannot accept another one. `next` needs `v`, the version of the event that proposed the game. */
 export interface Accept {
     t: "accept";
     id: string;
     room: string;
-    what?: "draw" | "rematch" | "takeback" | null;
+    what?: "draw" | "next" | "rematch" | "takeback" | null;
     ply?: number | null;
+    v?: number | null;
 }
 
 /** Offers another match with the sides swapped, or accepts that offer. The match starts at once when the opponent is an AI, or when the host of a match between AI seats asks. */
@@ -173,12 +175,23 @@ export interface Rematch {
     room: string;
 }
 
+/** Proposes the room's next match, of any game, to the opponent. The match starts at once when the opponent is an AI, on one screen, and when the host of a match between AI seats asks. Otherwise the opponent accepts it by the version of its `offered`. A room has one proposal at a time: a new one, by either player, replaces it. - `options` are those of the game, which has defaults for the others. - `seats` has for each seat of the match the seat that its player holds now: [1, 0] swaps the sides. - `level` is that of the AI; null keeps the AI as it is, at a level that the game has. */
+export interface NextGame {
+    t: "next_game";
+    id: string;
+    room: string;
+    game: string;
+    options?: Record<string, string>;
+    seats?: [number, number];
+    level?: number | null;
+}
+
 /** Declines the opponent's offer, or withdraws one's own. `what` is as for `accept`. */
 export interface Decline {
     t: "decline";
     id: string;
     room: string;
-    what?: "draw" | "rematch" | "takeback" | null;
+    what?: "draw" | "next" | "rematch" | "takeback" | null;
 }
 
 /** Claims the win of a match whose opponent has gone. `gone_ms` of `presence` says after which time the player may claim, and `may` lists the command when the player may: not before both sides have moved, nor on the player's own move. The same holds for `call_draw` and `let_ai_play`. A side that cannot win any more by the game's rules may not claim the win. No player may claim against an AI. */
@@ -209,7 +222,7 @@ export interface ReclaimSeat {
     room: string;
 }
 
-/** Sends a line of chat to the whole room, or to the spectators only. Players receive a `hidden` event for a line to the spectators. A line that equals one of the sender's last lines is refused. A line that begins with `/` is a question to the room's bot, and so are a few plain questions in a room with an AI. The bot sends an `answer` to the asker, or answers all with a `said` event. A person may ask six questions a minute. */
+/** Sends a line of chat to the whole room, or to the spectators only. Players receive a `hidden` event for a line to the spectators. A line that equals one of the sender's last lines is refused. A line that begins with `/` is a question to the room's bot, and so are a few plain questions in a room with an AI and lines that name the bot ("@bot", "bot,"). The bot sends an `answer` to the asker, or answers all with a `said` event. A line that begins with `/` goes to its author only, `to` is `author` then, unless its answer is for all; everyone else receives `hidden`. A person may ask six questions a minute that need a search, and write twenty lines that nobody else sees. */
 export interface Chat {
     t: "chat";
     id: string;
@@ -238,6 +251,14 @@ export interface Mute {
 /** Unmutes a person. Host only. */
 export interface Unmute {
     t: "unmute";
+    id: string;
+    room: string;
+    identity: string;
+}
+
+/** Frees the seat of a person for whom it was not meant, who may then watch but not sit here. Host only, and only until both sides have moved since the person sat down. A running match ends without a result. */
+export interface Bar {
+    t: "bar";
     id: string;
     room: string;
     identity: string;
@@ -279,7 +300,7 @@ export interface Error {
     message: string;
 }
 
-export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "game.hung" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.full" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.ambiguous" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "chat.muted" | "mute.none" | "chat.repeated" | "claim.none" | "claim.unsure" | "draw.none" | "help.none" | "takeback.none" | "position.refused" | "trace.text" | "trace.unknown" | "trace.impossible" | "trace.too_large" | "trace.withheld" | "lesson.unknown" | "study.off" | "study.busy" | "study.failed" | "analysis.refused" | "origin.foreign" | "rate.exceeded" | "engine.busy" | "store.retry" | "server.fault" | "upgrade.late";
+export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "game.hung" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.full" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.barred" | "bar.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.ambiguous" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "chat.muted" | "mute.none" | "chat.repeated" | "claim.none" | "claim.unsure" | "draw.none" | "help.none" | "takeback.none" | "position.refused" | "trace.text" | "trace.unknown" | "trace.impossible" | "trace.too_large" | "trace.withheld" | "lesson.unknown" | "study.off" | "study.busy" | "study.failed" | "analysis.refused" | "origin.foreign" | "rate.exceeded" | "engine.busy" | "store.retry" | "server.fault" | "upgrade.late";
 
 /** The answer to `ping`. `at` is the server's clock in ms since 1970. */
 export interface Pong {
@@ -288,7 +309,7 @@ export interface Pong {
     id?: string | null;
 }
 
-/** The client now follows the room. Sent again when `frozen` changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. `may` lists the commands that the viewer may give, like the message `may`. A server of an earlier version omits it; the client may then try any command. `start_view` is the position in which the room's first match will start; null once it has started. `chat_commands` has the names of the bot's commands, which a player types after a `/`. */
+/** The client now follows the room. Sent again when `frozen` or the game changes. `v` is the version of its newest event and `seat` the client's own seat. `frozen` is set when the room can be read but not played, and is the error code that says why. `may` lists the commands that the viewer may give, like the message `may`. A server of an earlier version omits it; the client may then try any command. `start_view` is the position in which the room's first match will start; null once it has started. `chat_commands` has the names of the bot's commands, which a player types after a `/`. */
 export interface Joined {
     t: "joined";
     room: string;
@@ -302,7 +323,7 @@ export interface Joined {
     chat_commands?: string[];
 }
 
-/** The properties of a room that never change. `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach` then. `level_names` are the levels' names, the lowest first. `view` is null when this server does not have the game. `start`, `one_screen`, `takeback` and `rated` mean the same as in `created`. */
+/** The properties of a room that do not change during a match. The game, what belongs to it, and `start` are those of the last match. When the next match is of another game, the server sends `joined` again, after `started`. `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach` then. `level_names` are the levels' names, the lowest first. `view` is null when this server does not have the game. `start`, `one_screen`, `takeback` and `rated` mean the same as in `created`. `goal` says in a sentence what a player of the game tries to do. */
 export interface RoomDescription {
     game: string;
     title: string;
@@ -318,6 +339,7 @@ export interface RoomDescription {
     search?: string;
     level_names?: string[];
     rated?: boolean;
+    goal?: string;
 }
 
 /** The part of the view that stays the same for a whole room. `targets` maps a label, such as a column, to the cells that count as clicks on it. A label without cells, such as "pass", is a button beside the board. The server plays the move of such a button for a player who has no other move. `counted` is the noun for a side's pieces, such as "disc"; clients then show how many pieces each side has on the board. */
@@ -402,7 +424,7 @@ export interface May {
     may: string[];
 }
 
-/** The whole room at version `v`, as this viewer may see it. The client applies later events to it. `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a rematch. `proposals` lists the other open offers: the requests to take moves back. `thinking` and `help` are the room's settings for its next matches, as in `configured`. `muted` lists the people whom the host has muted. */
+/** The whole room at version `v`, as this viewer may see it. The client applies later events to it. `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a rematch. `proposals` lists the other open offers: the requests to take moves back, and the proposal of the next game. `thinking` and `help` are the room's settings for its next matches, as in `configured`. `muted` lists the people whom the host has muted, `barred` those who may not sit here any more. `series` has the points of the players against each other, over all matches of the room that have a result. */
 export interface Snapshot {
     t: "snapshot";
     room: string;
@@ -415,9 +437,11 @@ export interface Snapshot {
     thinking?: string;
     help?: boolean;
     muted?: Player[];
+    barred?: Player[];
+    series?: Score[];
 }
 
-/** The holder of a seat: a player with the name they had, or the AI at a level, as a persona or by a strategy. `kind` is `guest` or `ai`. `depth`, in plies, and `evaluator` are those of the strategy. An AI that plays on for a player who has gone keeps the seat for that player, `kept_for`. */
+/** The holder of a seat: a player with the name they had, or the AI at a level, as a persona or by a strategy. `kind` is `guest` or `ai`. `depth`, in plies, and `evaluator` are those of the strategy. An AI that plays on for a player who has gone keeps the seat for that player, `kept_for`. `own_name` says that the name is the seat's own, on one screen, and not that of the identity. */
 export interface Occupant {
     identity: string;
     name: string;
@@ -428,6 +452,7 @@ export interface Occupant {
     depth?: number | null;
     evaluator?: string | null;
     kept_for?: Player | null;
+    own_name?: boolean;
 }
 
 /** A person, with the name at that time. */
@@ -487,11 +512,23 @@ export interface ChatLine {
     links?: boolean;
 }
 
-/** An open offer that is neither of a draw nor of a rematch. The fields mean the same as in `offered`. */
+/** An open offer that is neither of a draw nor of a rematch. The fields mean the same as in `offered`. `v` is the version of that event; only a proposal of the next game has it. */
 export interface Proposal {
     seat: number;
     what: string;
     to_ply?: number | null;
+    v?: number | null;
+    game?: string | null;
+    options?: Record<string, string> | null;
+    seats?: number[] | null;
+    level?: number | null;
+    title?: string | null;
+}
+
+/** The points of two players of a room against each other, a win being two half points. `players` has their keys: the identity of a person, and `ai` for every AI. Two sides of one person, on one screen, have their names as keys. */
+export interface Score {
+    players: [string, string];
+    half_points: [number, number];
 }
 
 /** The board at version `v`, the same for every viewer. */
@@ -644,7 +681,7 @@ export interface Lobby {
     gone?: string[];
 }
 
-/** A public room in the lobby's list. `length` is the length of its match as text ("12 moves"), counted as the game counts moves. */
+/** A public room in the lobby's list. `length` is the length of its match as text ("12 moves"), counted as the game counts moves. `away` lists the seats of a room that waits for a player whose people have had no connection to it for 30 s, on any node. They may come back, and the seat beside them can be taken. */
 export interface RoomSummary {
     room: string;
     game: string;
@@ -656,6 +693,7 @@ export interface RoomSummary {
     ply?: number;
     watching?: number;
     length?: string;
+    away?: number[];
 }
 
 /** The room was created. Always the first event of the log, v = 1. - `visibility` is `public` or `unlisted`. - `start` is the position, as text, from which the room's matches start; null for the game's own start. - `one_screen` says that one player holds both seats. - `takeback` says whether players may take moves back. - `rated` says that the results count for ratings. No command of this version sets it. - `help` says whether the room gives help with positions while two people play each other. */
@@ -672,7 +710,7 @@ export interface Created {
     help?: boolean;
 }
 
-/** From now on the room needs a capability of the server's program. A program that does not define `what` shows the room, but does not play it. `what` is `strategies`: a strategy may hold a seat; `start`, `one_screen` or `rated`: those fields of `created`. */
+/** From now on the room needs a capability of the server's program. A program that does not define `what` shows the room, but does not play it. `what` is `strategies`: a strategy may hold a seat; `start`, `one_screen` or `rated`: those fields of `created`; `games`: the room's matches may be of different games; `own_names`: a seat may have a name of its own. */
 export interface Required {
     kind: "required";
     what: string;
@@ -698,7 +736,7 @@ export interface SeatLeft {
     seat: number;
 }
 
-/** A match started. `number` counts the matches of the room, `start` is the start position as text, and `rules` is the digest of the game's rules. `thinking` is the room's setting, which this match keeps. */
+/** A match started. `number` counts the matches of the room, `start` is the start position as text, and `rules` is the digest of the game's rules. `thinking` is the room's setting, which this match keeps. Where the match is of another game than the one before, or has other options, `game` and `options` are those of the match and, from now on, of the room; the room's matches then start from the game's own start. `title` is the game's name for people. */
 export interface Started {
     kind: "started";
     match: string;
@@ -707,6 +745,9 @@ export interface Started {
     rules: string;
     seats: Occupant[];
     thinking?: string;
+    game?: string | null;
+    options?: Record<string, string> | null;
+    title?: string | null;
 }
 
 /** A move was played. - `ply` counts from 0. - `move` is the move's token, as in the `move` command. - `digest` identifies the position after the move. - `text` is the move's notation ("Bc4"), null in games without a notation of their own and in old logs. - `number` is the label in a move list, null in old logs: "3." and "3..." in games where both sides' moves share a number, "6." in games where each move has its own. - `clock_ms` is reserved for clocks and always null. - `forced` marks a pass that the server played for a person who had no other move. */
@@ -742,12 +783,17 @@ export interface Finished {
     points?: [number, number] | null;
 }
 
-/** A player offered a draw or a rematch, or asked to take a move back. An offer of a draw lapses when the opponent moves or a move is taken back, a takeback with any change of the position. `what` is `rematch`, `draw` or `takeback`. `to_ply` is the ply to which a takeback would return, null for other offers. */
+/** A player offered a draw or a rematch, proposed the next game, or asked to take a move back. An offer of a draw lapses when the opponent moves or a move is taken back, a takeback with any change of the position. A proposal of the next game replaces an earlier one; the version of this event names it in `accept`. `what` is `rematch`, `draw`, `takeback` or `next`. `to_ply` is the ply to which a takeback would return. The other fields are those of the command `next_game`, and null for other offers: the `game` with its `options`, and in `seats`, for each seat of the match, the seat that its player holds now. `title` is the game's name for people. */
 export interface Offered {
     kind: "offered";
     seat: number;
     what?: string;
     to_ply?: number | null;
+    game?: string | null;
+    options?: Record<string, string> | null;
+    seats?: number[] | null;
+    level?: number | null;
+    title?: string | null;
 }
 
 /** The offer was declined or withdrawn. `what` is that of the offer. */
@@ -796,7 +842,7 @@ export interface Unmuted {
     name: string;
 }
 
-/** A line of chat. - `to` is `room` or `spectators`. - `by` is `bot` for a line of the room's bot, and empty for one of a person. `answers` is then the version of the line that it answers. - `links` says whether clients may show the addresses in the line as links. */
+/** A line of chat. - `to` is `room`, `spectators`, or `author` for a question to the room's bot that nobody else sees. - `by` is `bot` for a line of the room's bot, and empty for one of a person. `answers` is then the version of the line that it answers. - `links` says whether clients may show the addresses in the line as links. - `cheap` says that the line is a question to the bot that needs no search. */
 export interface Said {
     kind: "said";
     identity: string;
@@ -806,6 +852,14 @@ export interface Said {
     by?: string;
     answers?: number | null;
     links?: boolean;
+    cheap?: boolean;
+}
+
+/** The host kept a seat for someone else: the person left it and may not sit in this room again. The person may still watch. `name` is the person's name at that time. */
+export interface Barred {
+    kind: "barred";
+    identity: string;
+    name: string;
 }
 
 /** The progress of a search, after a completed depth or during one; `pv` begins with the best move. `warming` means that the game is not compiled yet, so the search is less deep than its level. A strategy reports its `value`, in its own units, and its `log` as text. The persona `average` reports its value as text, because its scores are means over the opponent's replies. `depths` are the last 32 depths of the search. */
@@ -824,11 +878,11 @@ export interface Info {
     depths?: DepthBest[];
 }
 
-export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Configure | Move | Takeback | Resign | Abort | Claim | OfferDraw | Accept | Rematch | Decline | ClaimWin | CallDraw | LetAiPlay | ReclaimSeat | Chat | Hint | Mute | Unmute | WatchLobby;
+export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Configure | Move | Takeback | Resign | Abort | Claim | OfferDraw | Accept | Rematch | NextGame | Decline | ClaimWin | CallDraw | LetAiPlay | ReclaimSeat | Chat | Hint | Mute | Unmute | Bar | WatchLobby;
 
 export type ServerMessage = Welcome | Ack | Error | Pong | Joined | May | Snapshot | View | Turn | Thinking | Answer | Presence | Lobby;
 
-export type RoomEvent = Created | Required | Configured | SeatTaken | SeatLeft | Started | Moved | TookBack | Finished | Offered | Declined | AiTookOver | PlayerReturned | Renamed | Muted | Unmuted | Said;
+export type RoomEvent = Created | Required | Configured | SeatTaken | SeatLeft | Started | Moved | TookBack | Finished | Offered | Declined | AiTookOver | PlayerReturned | Renamed | Muted | Unmuted | Said | Barred;
 
 /** An event of a room: the entry of its log at v. */
 export type EventMessage = { t: "event"; room: string; v: number; at: number } & RoomEvent;

@@ -44,6 +44,14 @@ export function viewerSeat(model) {
     return model.room !== null && isOneScreen(model.room) ? null : mySeat(model);
 }
 
+/**
+ * Whether the host keeps the seats of the room for others: you may watch, but not sit here.
+ * @param {Model} model
+ */
+export function isBarred({ you, room }) {
+    return room !== null && you !== null && room.barred.some(({ identity }) => identity === you.identity);
+}
+
 /** The commands that are offered to every spectator. */
 const OPEN_TO_SPECTATORS = new Set(["sit", "chat"]);
 
@@ -57,7 +65,7 @@ const OPEN_TO_SPECTATORS = new Set(["sit", "chat"]);
  */
 export function permits(model, command) {
     const { room } = model;
-    if (room === null) return false;
+    if (room === null || (command === "sit" && isBarred(model))) return false;
     if (room.may === null || room.may.includes(command)) return true;
     const isSpectator = mySeat(model) === null && keptSeat(model) === null;
     return OPEN_TO_SPECTATORS.has(command) && isSpectator && room.frozen === null;

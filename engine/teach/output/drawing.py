@@ -4,6 +4,7 @@ from collections.abc import Container, Iterator
 
 from engine.teach.output.notation import (
     SIDES,
+    cut_text,
     interval_text,
     relation,
     value_text,
@@ -111,5 +112,5 @@ def _skipped_line(shown: Snapshot, row: int) -> Line:
     if len(names) > MAX_LISTED_MOVES:
         names = [*names[:LISTED_MOVES], f"… ({len(names)} moves)"]
     cut = shown.seen[row].cut
-    reason = f", {value_text(cut[0])} >= {value_text(cut[1])}" if cut else ""
+    reason = f", {cut_text(*cut)}" if cut else ""
     return Line(shown.trace.nodes.depth[row] + 1, f"cut{reason}: skips {', '.join(names)}", "cut")

@@ -44,6 +44,15 @@ def _end(limit: Number | None, unlimited: str) -> str:
     return unlimited if limit is None else number_text(limit)
 
 
+def cut_text(alpha: Number | None, beta: Number | None) -> str:
+    """Returns why a window cuts off: 14 >= 10, or that nothing is better where an end is open."""
+    if beta is None:
+        return f"nothing is greater than {value_text(alpha)}"
+    if alpha is None:
+        return f"nothing is less than {value_text(beta)}"
+    return f"{value_text(alpha)} >= {value_text(beta)}"
+
+
 def relation(trace: Trace, row: int) -> str:
     """Returns how a node's true value relates to the value that it returned: =, >= or <=.
 

@@ -5,18 +5,25 @@ the nodes, the values of the nodes that the search left, the skipped children an
 the last chunk. The last line is the end: the counts, the value, its meaning and the principal
 variation.
 
+A skipped child of an explicit tree comes with what stands below it, in the column `subtree`: its
+kind, its value if it is a leaf, and its children as (move, kind, value, children).
+
 A chunk ends with a step "leave". So the columns of a node are final in its chunk, except those in
 `left`: its value, bound and reason.
 """
 
+import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
 from engine.game import Position
 from engine.teach.algorithms.explain import TITLES, Search, Size, counts_of
 from engine.teach.algorithms.study import COLUMN, INF, Record
+from engine.teach.states.state import TreeState
+from engine.teach.states.tree import Node, value_of, walk
 from engine.teach.trace import End, StepKind, Value, finite
 
 #: The number of each step in a chunk.
@@ -31,8 +38,14 @@ STEP_NUMBERS: Mapping[StepKind, int] = {
 NODE_COLUMNS = ("parent", "move", "kind", "depth", "alpha", "beta", "sign", "turn", "status")
 #: The columns of `left` in a chunk, after the row.
 LEFT_COLUMNS = ("value", "bound", "reason")
+#: Maximum number of nodes of a tree whose skipped subtrees are sent: viewers draw no larger one.
+MAX_SUBTREE_NODES = 300
 #: The columns that may have infinite numbers.
 NUMBER_COLUMNS = ("alpha", "beta", "value")
+
+
+#: A node that no search has visited: its kind, its value, and its children with their moves.
+Subtree = tuple[str, object, list[Any]]
 
 
 def ignore_leave() -> None:
@@ -64,6 +77,14 @@ class TraceStream:
     position: Position | None = None
     #: The numbers of nodes, skipped children and steps in the chunks so far.
     sent: tuple[int, int, int] = field(default=(0, 0, 0))
+    #: The root of a small explicit tree that is searched to its leaves; None for anything else.
+    tree: Node | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        root, plan = self.search.root, self.search.plan
+        if isinstance(root, TreeState) and plan.depth is None and plan.cut_off == "depth":
+            nodes = sum(1 for _ in itertools.islice(walk(root.node), MAX_SUBTREE_NODES + 1))
+            self.tree = root.node if nodes <= MAX_SUBTREE_NODES else None
 
     @property
     def is_empty(self) -> bool:
@@ -110,13 +131,7 @@ class TraceStream:
             {
                 "nodes": self._columns(range(node, nodes), NODE_COLUMNS),
                 "left": {"row": left, **self._columns(left, LEFT_COLUMNS)},
-                "skipped": dict(
-                    zip(
-                        ("parent", "move", "below"),
-                        _columns(self.record.skipped[skip:skips], 3),
-                        strict=True,
-                    )
-                ),
+                "skipped": self._skipped(self.record.skipped[skip:skips]),
                 "steps": {
                     "what": [STEP_NUMBERS[what] for what, _, _, _ in events],
                     "node": [row for _, row, _, _ in events],
@@ -137,6 +152,28 @@ class TraceStream:
             columns[name] = list(map(finite, column)) if name in NUMBER_COLUMNS else column
         return columns
 
+    def _skipped(self, rows: Sequence[tuple[int, str, int | None]]) -> dict[str, object]:
+        """The columns of skipped children; of an explicit tree also what stands below them."""
+        parents, moves, below = _columns(rows, 3)
+        columns: dict[str, object] = {"parent": parents, "move": moves, "below": below}
+        if self.tree is None or not rows:
+            return columns
+        return {**columns, "subtree": [self._subtree(row, move) for row, move, _ in rows]}
+
+    def _subtree(self, row: int, move: str) -> Subtree:
+        """What stands below a skipped child of a node."""
+        path = [move]
+        while row > 0:
+            parent, label, *_ = self.record.nodes[row]
+            assert isinstance(parent, int)
+            path.append(str(label))
+            row = parent
+        assert self.tree is not None
+        node = self.tree
+        for label in reversed(path):
+            node = node.branches()[node.labels().index(label)]
+        return subtree_of(node)
+
     def end(self, value: Value | None, size: Size | None) -> bytes:
         """Returns the last line of a search that has ended; `size` is that of plain minimax."""
         search = self.search
@@ -152,6 +189,13 @@ class TraceStream:
         """Returns the last line of a search that was stopped, with the reason as its meaning."""
         counts = counts_of(self.search.study, None)
         return _end(counts=counts, value=None, line=(), meaning=reason, truncated=True)
+
+
+def subtree_of(node: Node) -> Subtree:
+    """Returns the kind of a node, its value as JSON has it, and its children in the same form."""
+    below = zip(node.labels(), node.branches(), strict=True)
+    children = [(label, *subtree_of(child)) for label, child in below]
+    return node.kind or "leaf", finite(value_of(node.utility)), children
 
 
 def _game_fields(position: Position | None) -> dict[str, object]:

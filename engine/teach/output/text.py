@@ -8,6 +8,7 @@ from engine.teach.output.classic import classic_lines
 from engine.teach.output.drawing import tree_lines
 from engine.teach.output.notation import (
     SIDES,
+    cut_text,
     interval_text,
     relation,
     value_text,
@@ -76,9 +77,8 @@ def step_events(trace: Trace) -> Iterator[tuple[int, Line]]:
                 line = _returned(trace, row, low, high, following if has_narrowed else None)
                 yield count + has_narrowed, line
             case "cut":
-                window = f"{value_text(low)} >= {value_text(high)}"
                 moves = ", ".join(skipped.get(row, ()))
-                text = f"cut-off, {window}; skipped: {moves}"
+                text = f"cut-off, {cut_text(low, high)}; skipped: {moves}"
                 yield count, Line(trace.nodes.depth[row] + 1, text, "cut")
             case "leave" if not row:
                 yield count, Line(0, result_text(trace), "best")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import UnsetType
 
+from engine.formats.read.positions import read_position
 from engine.game import Position
-from engine.position_text import read_position
 from engine.rules.registry import load_game
 from engine.teach.algorithms.explain import Plan
 from engine.teach.algorithms.study import MAX_NODES
@@ -200,7 +200,7 @@ def position_of(request: TraceRequest, is_recorded: bool) -> Position:
     position = (
         game.start(request.options)
         if request.position is None
-        else read_position(game, request.position, request.options)
+        else read_position(game, request.position, request.options).position
     )
     return play_line(position, request.moves, is_recorded)
 

@@ -2,6 +2,7 @@
 
 from server.bot import registry
 from server.bot.api import Answer, Ask, command
+from server.bot.explanations.rules_text import find_passage, flow
 from server.events import Occupant
 from server.protocol.level_names import level_names
 
@@ -29,12 +30,19 @@ def help_(ask: Ask) -> Answer:
     return Answer("\n".join(["You may ask:", *lines]))
 
 
-@command("rules", "says how the game is played")
+@command("rules", "says how the game is played; /rules WORD says what they say about it")
 def rules(ask: Ask) -> Answer:
-    """Gives the rules of the game."""
+    """Gives the rules of the game, or what they say about the words after the command."""
     if ask.game is None:
         return Answer("This server does not have the game of this room.")
-    return Answer(f"{ask.game.title}\n{ask.game.rules.RULES.strip()}")
+    text = ask.game.rules.RULES
+    if not ask.words:
+        return Answer(f"{ask.game.title}\n{flow(text)}")
+    words = " ".join(ask.words)
+    passage = find_passage(text, words)
+    if passage is None:
+        return Answer(f'The rules of {ask.game.title} do not say "{words}". /rules gives them all.')
+    return Answer(f"{passage}\n/rules gives all rules.")
 
 
 @command("level", "says how strong the AI plays")

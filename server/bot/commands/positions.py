@@ -34,11 +34,17 @@ def with_threats(room: Room, viewer: Viewer) -> Refusal | None:
     )
 
 
+def is_thinking_public(room: Room) -> bool:
+    """Whether everyone in the room may see what the AI thinks in its match."""
+    return room.match is not None and (room.match.over is not None or room.match.thinking == ALL)
+
+
 @command(
     "why",
     "says why the AI played its last move; /why 12 explains move 12",
     when=with_help,
     needs_thoughts=True,
+    is_public=is_thinking_public,
 )
 def why(ask: Ask) -> Answer:
     """Explains a move of an AI from the search that was stored with it."""
@@ -61,7 +67,7 @@ def why(ask: Ask) -> Answer:
         return Answer(NO_POSITION)
     facts = move_facts(position, ply, _mover(match, ply), match.id, ask.thoughts[ply])
     text = english.explain_move(facts, f"{match.id}:{ply}")
-    return Answer(text, is_public=match.over is not None or match.thinking == ALL)
+    return Answer(text, is_public=is_thinking_public(ask.room))
 
 
 @command("eval", "says how the position is judged, for you alone", when=with_help, cost=1)

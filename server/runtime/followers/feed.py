@@ -7,6 +7,7 @@ import structlog
 from engine.game import GameFault
 from engine.rules.errors import GameHung
 from server.bus.base import Ephemeral
+from server.events import Said, parse_event_body
 from server.ids import RoomId
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
@@ -18,8 +19,8 @@ from server.rooms.permissions import leaves_permissions_unchanged
 from server.runtime.followers.permission_feed import PermissionFeed
 from server.runtime.followers.presence import Presence
 from server.runtime.followers.thinking_feed import ThinkingFeed
-from server.runtime.observers import RoomCommit, changes_board, changes_seats
-from server.store.base import EVERYONE, SPECTATORS, StoredEvent
+from server.runtime.observers import RoomCommit, changes_board, changes_game, changes_seats
+from server.store.base import AUTHOR, EVERYONE, SPECTATORS, StoredEvent
 
 log = structlog.get_logger()
 
@@ -58,7 +59,8 @@ class Feed:
         """Sends committed events to every follower, and the ack to the sender of the command.
 
         If the board has changed, every follower also receives the board, and the player to move the
-        legal moves. Followers whose permissions have changed receive the new list.
+        legal moves. Followers whose permissions have changed receive the new list. After the start
+        of a match of another game, everyone receives `joined` again, before the board.
         """
         room, events = committed.after, committed.events
         has_board_change = changes_board(events)
@@ -84,18 +86,28 @@ class Feed:
                 is_full and before.read_only is not room.read_only
             )
         permitted: Mapping[Follower, Outbound] = {}
-        is_unchanged = is_as_full and leaves_permissions_unchanged(
-            events, room, bool(self._presence.absences)
-        )
-        if not (is_unchanged or has_frozen_changed):
+        if changes_game(events):
+            self._permissions.collect_changes(room)
+            permitted = {
+                follower: Outbound(self._joined(room, follower)) for follower, _ in self._followers
+            }
+            has_frozen_changed = False
+        elif not has_frozen_changed and not (
+            is_as_full and leaves_permissions_unchanged(events, room, bool(self._presence.absences))
+        ):
             permitted = self._permissions.collect_changes(room)
         to_sender = [Outbound(wire.Ack(command_id, room.v))]
         to_spectators = Batch(tuple(messages.get(False, ())))
+        authors = {author_of(entry) for entry in committed.entries} - {None}
         for follower, is_player in self._followers:
-            if not (is_player or follower is sender or follower in permitted):
+            is_author = follower.identity in authors
+            if not (is_player or is_author or follower is sender or follower in permitted):
                 follower.send_batch(to_spectators)
                 continue
             received = messages[is_player]
+            if is_author:
+                own = self._event_messages(committed.entries, is_player, follower.identity)
+                received = [*own, *board_messages]
             if follower in permitted:
                 event_count = len(committed.entries)
                 received = [
@@ -132,13 +144,13 @@ class Feed:
         opening: list[wire.Outgoing | None] = [
             wire.Ack(join.id, None),
             self._joined(room, follower),
-            views.snapshot(room, is_player) if missed is None else None,
+            views.snapshot(room, is_player, follower.identity) if missed is None else None,
         ]
         position = [view_message(room), turn if player_to_move == follower.identity else None]
         thinking = self._thinking.message_at_join(room.match, is_player)
         follower.send(
             *_outbound(opening),
-            *self._event_messages(missed or [], is_player),
+            *self._event_messages(missed or [], is_player, follower.identity),
             *_outbound(position),
             *([thinking] if thinking is not None else ()),
             Outbound(self._presence.at_join(follower, room)),
@@ -167,8 +179,11 @@ class Feed:
             start_view=views.start_view(room), chat_commands=self._ports.chat_commands,
         )  # fmt: skip
 
-    def _event_messages(self, events: Sequence[StoredEvent], is_player: bool) -> list[Outbound]:
-        """Returns the event messages for players or for spectators.
+    def _event_messages(
+        self, events: Sequence[StoredEvent], is_player: bool, identity: str = ""
+    ) -> list[Outbound]:
+        """Returns the event messages for players or for spectators, or for the one with an
+        identity, who also sees their own private lines.
 
         An event has a hidden body for followers outside its audience, and for all followers if this
         version does not define its audience.
@@ -178,11 +193,21 @@ class Feed:
             Outbound(
                 LoggedEvent(
                     self._room_id, event.v, event.at_ms,
-                    event.body if event.audience in audiences else HIDDEN_BODY,
+                    event.body
+                    if event.audience in audiences or (identity and author_of(event) == identity)
+                    else HIDDEN_BODY,
                 )
             )
             for event in events
         ]  # fmt: skip
+
+
+def author_of(event: StoredEvent) -> str | None:
+    """Returns the author of a line of chat that nobody else may see; None for any other event."""
+    if event.audience != AUTHOR:
+        return None
+    said = parse_event_body(event.body)
+    return said.identity if isinstance(said, Said) else None
 
 
 def _outbound(messages: Sequence[wire.Outgoing | None]) -> list[Outbound]:

@@ -114,7 +114,7 @@ class RoomCreator:
         room = rules.initial_room(RoomId(new_id()), events[0], now_ms, find_game)
         entries = [log_entry(room, events[0], now_ms)]
         for event in events[1:]:
-            room = rules.evolve(room, event, now_ms)
+            room = rules.evolve(room, event, now_ms, find_game)
             entries.append(log_entry(room, event, now_ms))
         self._limits.room_slots.take(room.id, address)
         return room, tuple(entries), events

@@ -30,6 +30,10 @@ MAX_ENTRIES = 4 * MAX_LISTED
 #: Time after which a room that everyone has left leaves the list, in ms.
 LEFT_ROOM_MS = 10 * 60_000
 
+#: Time without a connection after which the player of a room that waits for another one counts as
+#: away, in ms. A reload of the page is shorter.
+AWAY_MS = 30_000
+
 #: Time between two comparisons of the list with the store while it has watchers, in seconds.
 COMPARE_S = 5.0
 #: Time within which changes are collected and sent together, in seconds.
@@ -50,13 +54,20 @@ class Lobby:
         self._changed_rooms: set[RoomId] = set()
         #: The entry that this node or another one last reported for each room.
         self._entries: dict[str, wire.RoomSummary] = {}
+        #: The nodes that have reported each of these rooms and may have it open.
+        self._reporters: dict[str, set[str]] = {}
+        #: When the last of a room's reporters went down, in ms of `Ports.uptime_ms`.
+        self._unreported_ms: dict[str, int] = {}
+        #: When a player of a room that was open on this node will have been away for AWAY_MS, in ms
+        #: of `Ports.uptime_ms`.
+        self._away_at_ms: dict[RoomId, int] = {}
         self._has_changes = asyncio.Event()
 
     async def rooms(self) -> tuple[wire.RoomSummary, ...]:
         """Returns the listed rooms, those that people are in or have left last first."""
         since_ms = self._ports.now_ms() - LEFT_ROOM_MS
         rows = await self._ports.store.projections.rooms(MAX_LISTED, since_ms)
-        return tuple(self._with_live_counts(_decode(row.summary)) for row in rows)
+        return tuple(self._with_live_facts(_decode(row.summary)) for row in rows)
 
     async def watch(self, follower: Follower, ack: wire.Ack) -> None:
         """Sends the ack and the list, and from then on every change.
@@ -95,8 +106,29 @@ class Lobby:
             self._ports.bus.publish(LobbyChanged(self._ports.node, (), tuple(rooms)))
             self._update_entries((), rooms)
 
+    def announce(self, runner: RoomRunner) -> None:
+        """Reports a room that waits for a player to the other nodes again: a node is new, or may
+        have missed the last report.
+        """
+        room = runner.room
+        if room is not None and room.match is None and is_listed(room) and len(runner.followers):
+            self.on_room_changed(room.id)
+
+    def on_node_down(self, node: str) -> None:
+        """Notes that a node no longer reports its rooms: unless another one does, their players are
+        away if they do not come back.
+        """
+        now_ms = self._ports.uptime_ms()
+        for room_id, nodes in tuple(self._reporters.items()):
+            nodes.discard(node)
+            if not nodes:
+                del self._reporters[room_id]
+                self._unreported_ms[room_id] = now_ms
+
     def on_lobby_changed(self, message: LobbyChanged) -> None:
         """Applies another node's changes, except for rooms that are open on this node."""
+        for entry in message.rooms:
+            self._note_report(entry.room, message.node)
         rooms = [entry for entry in message.rooms if self._open_room(entry.room) is None]
         self._update_entries(
             rooms, [room_id for room_id in message.gone if self._open_room(room_id) is None]
@@ -113,7 +145,7 @@ class Lobby:
                     await asyncio.sleep(PERIOD_S)
             self._has_changes.clear()
             changed, self._changed_rooms = self._changed_rooms, set()
-            self._send_changes(changed)
+            self._send_changes(changed | self._take_away_rooms())
             if loop.time() >= last_compared_s + COMPARE_S:
                 last_compared_s = loop.time()
                 try:
@@ -157,10 +189,15 @@ class Lobby:
         for room_id in sorted(changed):
             open_room = self._open_room(room_id)
             if open_room is None:
+                entry = self._entries.get(room_id)
+                if entry is not None and self._reporters.get(room_id) == {self._ports.node}:
+                    # Its players left and did not return.
+                    rooms.append(self._with_live_facts(entry))
                 continue
             runner, room = open_room
             if is_listed(room) and self._is_current(runner, room):
-                rooms.append(self._with_live_counts(summary(room)))
+                rooms.append(self._with_live_facts(summary(room)))
+                self._note_report(room_id, self._ports.node)
             elif room.visibility == "public":
                 gone.append(room_id)
         if rooms or gone:
@@ -191,6 +228,10 @@ class Lobby:
             entries.pop(entry.room, None)
             entries[entry.room] = entry
         self._entries = dict(list(entries.items())[-MAX_ENTRIES:])
+        for facts in (self._reporters, self._unreported_ms):
+            if len(facts) > MAX_ENTRIES:
+                for room_id in facts.keys() - self._entries.keys():
+                    del facts[room_id]
         if self._watchers or self._held_back:
             change = Outbound(wire.Lobby(full=False, rooms=tuple(rooms), gone=tuple(gone)))
             for held_back in self._held_back:
@@ -210,20 +251,65 @@ class Lobby:
             return None
         return runner, room
 
-    def _with_live_counts(self, entry: wire.RoomSummary) -> wire.RoomSummary:
-        """Returns the entry with the current ply, length and number of watchers.
+    def _with_live_facts(self, entry: wire.RoomSummary) -> wire.RoomSummary:
+        """Returns the entry with the current ply, length and number of watchers, and with the seats
+        whose players are away.
 
-        Only nodes on which the room is open have these numbers.
+        Only nodes on which the room is open know these.
         """
         if (open_room := self._open_room(entry.room)) is not None:
             runner, room = open_room
             live = summary(room)
             return msgspec.structs.replace(
-                entry, ply=live.ply, length=live.length, watching=runner.followers.watching
-            )
+                entry, ply=live.ply, length=live.length, watching=runner.followers.watching,
+                away=self._away_from_open_room(runner, room),
+            )  # fmt: skip
         reported = self._entries.get(entry.room)
-        if reported is not None and (reported.state, reported.seats) == (entry.state, entry.seats):
-            return msgspec.structs.replace(
-                entry, ply=reported.ply, length=reported.length, watching=reported.watching
-            )
-        return entry
+        if reported is None or (reported.state, reported.seats) != (entry.state, entry.seats):
+            reported = entry
+        return msgspec.structs.replace(
+            entry, ply=reported.ply, length=reported.length, watching=reported.watching,
+            away=self._away_from_unopened_room(reported),
+        )  # fmt: skip
+
+    def _away_from_open_room(self, runner: RoomRunner, room: Room) -> tuple[int, ...]:
+        """The seats whose players are away, and notes when the next one will be."""
+        if room.match is not None:
+            return ()
+        gone_ms = runner.presence.gone_ms(room)
+        waits_ms = [AWAY_MS - ms for ms in gone_ms.values() if ms < AWAY_MS]
+        if waits_ms:
+            self._away_at_ms[room.id] = self._ports.uptime_ms() + min(waits_ms)
+        return tuple([seat for seat, ms in gone_ms.items() if ms >= AWAY_MS])
+
+    def _away_from_unopened_room(self, entry: wire.RoomSummary) -> tuple[int, ...]:
+        """The seats whose players are away from a room that is not open on this node.
+
+        If no other node has it open either, nobody is in it.
+        """
+        if entry.state != "open":
+            return ()
+        if self._reporters.get(entry.room, set()) - {self._ports.node}:
+            return entry.away
+        unreported_ms = self._unreported_ms.get(entry.room)
+        if unreported_ms is None:
+            gone_ms = self._ports.now_ms() - entry.created_ms
+        else:
+            gone_ms = self._ports.uptime_ms() - unreported_ms
+        if gone_ms < AWAY_MS:
+            return entry.away
+        people = [each is not None and each.kind != "ai" for each in entry.seats]
+        return tuple([seat for seat, is_person in enumerate(people) if is_person])
+
+    def _note_report(self, room_id: str, node: str) -> None:
+        """Notes that a node has the room open."""
+        self._reporters.setdefault(room_id, set()).add(node)
+        self._unreported_ms.pop(room_id, None)
+
+    def _take_away_rooms(self) -> set[RoomId]:
+        """Returns the rooms of which a player is away now, and forgets them."""
+        now_ms = self._ports.uptime_ms()
+        away = {room_id for room_id, at_ms in self._away_at_ms.items() if at_ms <= now_ms}
+        for room_id in away:
+            del self._away_at_ms[room_id]
+        return away

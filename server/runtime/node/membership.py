@@ -80,6 +80,7 @@ class Membership:
         if node not in self._last_message_s:
             for runner in self._rooms:
                 runner.followers.publish_presence(asks=True)
+                self._lobby.announce(runner)
         self._last_message_s[node] = now_s
         match message:
             case LobbyChanged():
@@ -151,12 +152,14 @@ class Membership:
             is_its_turn = number % SWEEPS_PER_REFRESH == self._sweeps % SWEEPS_PER_REFRESH
             if self._last_message_s and is_its_turn:
                 runner.followers.publish_presence()
+                self._lobby.announce(runner)
 
     def _forget_node(self, node: str) -> None:
         """Forgets a node that is down, and marks it as in doubt."""
         self._last_message_s.pop(node, None)
         for runner in self._rooms:
             runner.followers.on_node_down(node)
+        self._lobby.on_node_down(node)
         self._doubt(node)
 
     def _doubt(self, node: str) -> None:

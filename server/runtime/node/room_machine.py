@@ -35,7 +35,7 @@ class RoomMachine:
         return rules.initial_room(RoomId(log_id), event, at_ms, self._ports.find_game)
 
     def evolve(self, state: Room, event: RoomEvent, at_ms: int) -> Room:
-        return rules.evolve(state, event, at_ms)
+        return rules.evolve(state, event, at_ms, self._ports.find_game)
 
     def review(self, state: Room) -> Room:
         """The room, frozen if this process no longer calls the rules of its game."""

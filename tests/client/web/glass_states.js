@@ -71,12 +71,12 @@ export function walks(trace) {
     );
 }
 
-/** The sentences in both views after 1, 2, … steps, at most `count` of them. */
+/** The sentences in each view after 1, 2, … steps, at most `count` of them. */
 export async function sentencesOf(lines, count) {
     const trace = await loadTrace(lines, 65536);
     return Array.from({ length: Math.min(count, trace.stepCount) }, (_, index) => {
         const state = stateAt(trace, index + 1);
-        return [stepSentence(trace, state, "window"), stepSentence(trace, state, "interval")];
+        return ["window", "interval", "bounds"].map((view) => stepSentence(trace, state, view));
     });
 }
 

@@ -11,10 +11,12 @@ from engine.teach.algorithms.explain import Plan, explain, prepare
 from engine.teach.algorithms.study import MAX_NODES
 from engine.teach.lessons.catalogue import LESSONS, lesson_traces, load_lesson
 from engine.teach.lessons.document import lesson_document, list_lessons
+from engine.teach.lessons.first_cutoffs import FOUR_LEVELS
 from engine.teach.lessons.lesson import Run, root_of
 from engine.teach.output.stream import GrowingRecord, TraceStream
 from engine.teach.requests.task import task_of
 from engine.teach.states.state import GameState, State, TreeState
+from engine.teach.states.tree import uniform
 from engine.teach.states.tree_text import parse_tree
 from engine.teach.trace import Trace
 from tests.support.traces import join_lines, lines_of
@@ -53,6 +55,24 @@ def test_the_lines_of_a_lesson_say_its_traces(name: str) -> None:
     rng = random.Random(name)
     for run, trace in zip(load_lesson(name).runs, lesson_traces(name), strict=True):
         assert streamed(run, lambda: rng.random() < rng.choice((0.1, 1))) == trace
+
+
+def test_a_skipped_subtree_comes_with_its_numbers() -> None:
+    """What alpha-beta skips in the four-level tree is sent: 13 and 14 under J, 2 beside 5.
+
+    A search with a depth limit, and a tree that is too large to draw, send none.
+    """
+    root = TreeState.at_root(FOUR_LEVELS)
+    lines = lines_of(stream_of(root, Plan("alphabeta"), "", lambda: True))
+    sent = [line["skipped"] for line in lines if "skipped" in line and line["skipped"]["move"]]
+    subtrees = {m: s for part in sent for m, s in zip(part["move"], part["subtree"], strict=True)}
+    assert subtrees["J"] == ["min", None, [["J1", "leaf", 13, []], ["J2", "leaf", 14, []]]]
+    assert subtrees["K2"] == ["leaf", 2, []]
+    assert list(subtrees) == ["J", "K2", "L2", "F"]
+    large = TreeState(uniform(("max", "min") * 3, 3, tuple(range(729))), 1)
+    for state, plan in ((root, Plan("alphabeta", depth=4)), (large, Plan("alphabeta"))):
+        lines = lines_of(stream_of(state, plan, "", lambda: True))
+        assert not any("subtree" in line.get("skipped", ()) for line in lines)
 
 
 def test_infinite_values_are_texts() -> None:

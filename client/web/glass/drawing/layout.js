@@ -19,11 +19,11 @@ export const SIBLING_GAP_PX = 10;
 export const COUSIN_GAP_PX = 18;
 
 /**
- * A placed node, or a shape for moves that were cut off. `x` is its middle, `y` its top; `parent` the
- * index of its parent's item, -1 for the root.
+ * A placed node, or a shape for moves that were cut off or for a node below one. `x` is its middle, `y`
+ * its top; `parent` the index of its parent's item, -1 for the root.
  * @typedef {object} Item
  * @property {string} key
- * @property {ShownNode} node of a cut its parent
+ * @property {ShownNode} node of a cut the node that skipped it
  * @property {Skipped[] | null} cut
  * @property {number} parent
  * @property {number} ply
@@ -72,22 +72,36 @@ export function layOut(shown, measure, level = LEVEL_PX) {
  * @param {number} parent
  * @param {number} ply
  * @param {{items: Item[], measure: Measure, level: number}} context
+ * @param {string} [above] the key of the cut-off move above
  * @returns {Box}
  */
-function boxOf(node, cut, parent, ply, context) {
+function boxOf(node, cut, parent, ply, context, above = `cut ${node.row}`) {
     const { items, measure, level } = context;
     const index = items.length;
-    const key = cut ? `cut ${node.row} ${cut[0].move}` : keyOf(node);
+    const key = cut ? `${above} ${cut[0].move}` : keyOf(node);
     const item = { key, node, cut, parent, ply, x: 0, y: ply * level, ...measure(node, cut) };
     items.push(item);
     const half = item.width / 2;
     /** @type {Box} */
     const box = { item, children: [], offset: 0, left: [-half], right: [half] };
-    if (cut) return box;
-    for (const child of node.children) box.children.push(boxOf(child, null, index, ply + 1, context));
-    for (const moves of node.cut) box.children.push(boxOf(node, moves, index, ply + 1, context));
+    if (cut?.length === 1)
+        for (const child of cut[0].children ?? []) box.children.push(boxOf(node, [child], index, ply + 1, context, key));
+    if (!cut) addChildren(box, node, index, context);
     if (box.children.length > 0) placeChildren(box);
     return box;
+}
+
+/**
+ * Adds the boxes of a node's children and of its cut-off moves to its box.
+ * @param {Box} box
+ * @param {ShownNode} node
+ * @param {number} index of the node's item
+ * @param {{items: Item[], measure: Measure, level: number}} context
+ */
+function addChildren(box, node, index, context) {
+    const { ply } = box.item;
+    for (const child of node.children) box.children.push(boxOf(child, null, index, ply + 1, context));
+    for (const moves of node.cut) box.children.push(boxOf(node, moves, index, ply + 1, context));
 }
 
 /**

@@ -15,7 +15,7 @@ import { h } from "../../shell/elements.js";
 import { cutNodes, cutWords, factsOf, foldWords, nodeWords } from "../text/facts.js";
 import { LEAF_HEIGHT, SHAPE_HEIGHT, SHAPE_Y, drawFigure, kindClass, valueY } from "./figures.js";
 import { measure } from "../text/measures.js";
-import { countText, textWidth } from "../text/notation.js";
+import { countText, textWidth, valueText } from "../text/notation.js";
 import { bestLine } from "./shown-nodes.js";
 
 /**
@@ -67,7 +67,7 @@ export function itemMeasure(trace, view) {
     const widths = shapeWidths(trace);
     const noteWidth = hasNotes(trace, view) ? widths.note : 0;
     return (node, cut) => {
-        if (cut) return { width: Math.max(MIN_LEAF_WIDTH, textWidth(cutLabel(cut), MOVE_PX), textWidth(cutText(cut), NOTE_PX) + 24), height: SHAPE_Y + LEAF_HEIGHT };
+        if (cut) return cutSize(cut, widths);
         if (node.row < 0) return { width: textWidth(restText(node), NOTE_PX) + 20, height: REST_Y + REST_HEIGHT };
         const label = textWidth(moveText(trace.move(node.row)), MOVE_PX) + 4;
         const isLeaf = trace.kind(node.row) === "leaf";
@@ -76,6 +76,27 @@ export function itemMeasure(trace, view) {
         const fold = textWidth(countText(trace.size(node.row)), NOTE_PX) + 18;
         return { width: Math.max(widths.inner, label, noteWidth, fold), height: node.fold > 0 ? FOLDED_HEIGHT : NODE_HEIGHT };
     };
+}
+
+/**
+ * The size of the shape for moves that were cut off, or for a node below one.
+ * @param {Skipped[]} cut
+ * @param {ReturnType<typeof shapeWidths>} widths
+ */
+function cutSize(cut, widths) {
+    const [{ kind }] = cut;
+    const label = textWidth(cutLabel(cut), MOVE_PX) + 4;
+    if (cut.length === 1 && kind) return { width: Math.max(unseenWidth(cut[0], widths), label), height: SHAPE_Y + (kind === "leaf" ? LEAF_HEIGHT : SHAPE_HEIGHT) };
+    return { width: Math.max(MIN_LEAF_WIDTH, label, textWidth(cutText(cut), NOTE_PX) + 24), height: SHAPE_Y + LEAF_HEIGHT };
+}
+
+/**
+ * The width of the shape of a node that was never visited.
+ * @param {Skipped} node
+ * @param {ReturnType<typeof shapeWidths>} widths
+ */
+function unseenWidth({ kind, value = null }, widths) {
+    return kind === "leaf" ? Math.max(widths.leaf, textWidth(valueText(value), VALUE_PX) + 14) : widths.inner;
 }
 
 /**
@@ -101,7 +122,7 @@ export function shapeWidths(trace) {
  * @param {View} view
  */
 function hasNotes(trace, view) {
-    return view === "interval" || trace.isWindowed;
+    return view !== "window" || trace.isWindowed;
 }
 
 /**
@@ -349,6 +370,7 @@ function drawDifference(half) {
  */
 function drawCut(context, item, cut) {
     const { differsCut, state } = context;
+    if (cut.length === 1 && cut[0].kind) return drawUnseen(context, item, cut[0]);
     const width = Math.max(MIN_LEAF_WIDTH, textWidth(cutText(cut), NOTE_PX) + 24);
     const box = h("rect", { class: "shape", x: -width / 2, y: SHAPE_Y, width, height: LEAF_HEIGHT, rx: 3 });
     if (!state.hasSkipped(item.node.row)) return h("g", placeAttributes(context, item, ["node future"]), drawMove(cutLabel(cut)), box);
@@ -364,6 +386,32 @@ function drawCut(context, item, cut) {
         box,
         h("path", { class: "cross", d: `M${crossX - 3.5} ${y - 3.5}l7 7m0 -7l-7 7` }),
         text === "" ? null : h("text", { class: "count", x: 5, y: y + 4 }, text),
+        differs ? drawDifference(width / 2) : null,
+    );
+}
+
+/**
+ * A node of an explicit tree that the search skipped, or a node below one: grey, with a leaf's number.
+ * @param {Context} context
+ * @param {Item} item
+ * @param {Skipped} node
+ * @returns {VNode}
+ */
+function drawUnseen(context, item, node) {
+    const { state, differsCut, widths } = context;
+    const { row } = item.node;
+    const { move, kind = "", value = null } = node;
+    const isSkipped = state.hasSkipped(row);
+    const isTop = item.key === `cut ${row} ${move}`;
+    const differs = isSkipped && isTop && differsCut?.(row, move);
+    const width = unseenWidth(node, widths);
+    return h(
+        "g",
+        placeAttributes(context, item, [isSkipped ? "unseen" : "node future", isSkipped && isTop && "skipped", differs && "differs"]),
+        isTop && isSkipped ? h("title", null, `${cutWords([node])}${differs ? "; visited in the other search" : ""}`) : null,
+        drawFigure(kind, width, { isHouse: widths.isHouse }),
+        drawMove(move),
+        kind === "leaf" ? h("text", { class: "value", y: SHAPE_Y + valueY(kind) }, valueText(value)) : null,
         differs ? drawDifference(width / 2) : null,
     );
 }
@@ -419,12 +467,12 @@ function restText({ hidden }) {
  */
 function drawEdge({ trace, state, view, best }, item, parent) {
     const { row } = item.node;
-    const hasNote = hasNotes(trace, view) && state.isEntered(parent.node.row);
+    const hasNote = parent.cut === null && hasNotes(trace, view) && state.isEntered(parent.node.row);
     const from = [round(parent.x), parent.y + (hasNote ? NOTE_Y + 5 : SHAPE_Y + SHAPE_HEIGHT + 2)];
     const to = [round(item.x), item.y + 1];
     const d = `M${from[0]} ${from[1]}L${to[0]} ${to[1]}`;
     if (item.cut && state.hasSkipped(row))
-        return h("g", { key: item.key, class: "edge skipped" }, h("path", { class: "line", d }), h("path", { class: "bars", d: crossBars(from, to) }));
+        return h("g", { key: item.key, class: "edge skipped" }, h("path", { class: "line", d }), parent.cut ? null : h("path", { class: "bars", d: crossBars(from, to) }));
     const isFuture = item.cut !== null || !state.isEntered(row < 0 ? item.node.hidden[0] : row);
     const classes = ["edge", ...(isFuture ? ["future"] : [state.isOnPath(row) && "path", best.has(row) && "best"])];
     return h("g", { key: item.key, class: classes }, h("path", { class: "line", d }));

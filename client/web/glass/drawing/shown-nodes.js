@@ -143,8 +143,20 @@ export function countShapes(node) {
 export function canBeWhole(trace, limit, maxWidth = Infinity) {
     if (trace.count > limit) return false;
     const levels = [...measure(trace).levels, 0];
-    for (let row = 0; row < trace.count; row++) levels[trace.ply(row) + 1] += cutGroups(trace.skipped(row)).length;
+    for (let row = 0; row < trace.count; row++) addCuts(levels, cutGroups(trace.skipped(row)), trace.ply(row) + 1);
     return levels.reduce((sum, count) => sum + count) <= limit && Math.max(...levels) <= maxWidth;
+}
+
+/**
+ * Adds the shapes of cut-off moves, and of what stands below them, to the numbers of shapes by level.
+ * @param {number[]} levels
+ * @param {Skipped[][]} cuts
+ * @param {number} ply
+ */
+function addCuts(levels, cuts, ply) {
+    if (cuts.length > 0) levels[ply] = (levels[ply] ?? 0) + cuts.length;
+    for (const [{ children = [] }, ...others] of cuts)
+        if (others.length === 0) addCuts(levels, children.map((child) => [child]), ply + 1);
 }
 
 /** The nodes that are open, and the ranges of their drawn children. */
@@ -269,7 +281,9 @@ class Selection {
      * @returns {Skipped[][]}
      */
     #cut(row) {
-        return cutGroups(this.#trace.skipped(row), this.#maxCuts);
+        const cuts = cutGroups(this.#trace.skipped(row), this.#maxCuts);
+        // Only a tree that is drawn whole shows what stands below a cut-off move.
+        return this.#limit < Infinity ? cuts.map((cut) => cut.map(({ move, below }) => ({ move, below }))) : cuts;
     }
 
     /** The number of levels below the root that are narrow enough to be drawn whole. */

@@ -10,7 +10,10 @@ import { plural } from "../../shell/words.js";
 import { countText, intervalText, numberText, relationOf, sideText, valueText, windowText } from "./notation.js";
 import { SHAPE_DIGITS } from "./measures.js";
 
-/** What the drawing shows below a node: its window, or the interval of its value. @typedef {"window" | "interval"} View */
+/**
+ * What the drawing shows below a node: its window, the interval of its value, or the bounds, which are
+ * what the two have in common. @typedef {"window" | "interval" | "bounds"} View
+ */
 /** The texts of a node. `note` stands below its shape; `isCutNote` says that it is a cut-off's window. @typedef {{value: string, note: string, isCutNote: boolean}} Facts */
 
 /** The meaning of the sign before a value. @type {Record<string, string>} */
@@ -27,13 +30,35 @@ const STATUS_WORDS = { won: "won for MAX", lost: "lost for MAX", drawn: "drawn",
  * @returns {Facts}
  */
 export function factsOf(trace, state, row, view) {
-    if (!state.isEntered(row)) return { value: "", note: "", isCutNote: false };
+    if (!state.isEntered(row)) return { value: givenText(trace, row), note: "", isCutNote: false };
+    if (view === "bounds") return { ...factsOf(trace, state, row, "interval"), ...boundsNote(trace, state, row) };
     const cut = view === "window" ? state.cutWindow(row) : null;
     return {
         value: state.isLeft(row) ? finalText(trace, row, SHAPE_DIGITS) : runningText(trace, state, row),
         note: cut && trace.isWindowed ? cutText(cut) : noteText(trace, state, row, view),
         isCutNote: cut !== null && trace.isWindowed,
     };
+}
+
+/**
+ * The number of a leaf that the search has not visited: in a tree it is given, in a game it is not.
+ * @param {SearchTrace} trace
+ * @param {number} row
+ */
+function givenText(trace, row) {
+    return trace.head.game === "" && trace.reason(row) === "leaf" ? finalText(trace, row, SHAPE_DIGITS) : "";
+}
+
+/**
+ * The bounds of a node as its note; they are marked where they are empty.
+ * @param {SearchTrace} trace
+ * @param {SearchState} state
+ * @param {number} row
+ */
+function boundsNote(trace, state, row) {
+    if (trace.kind(row) === "leaf" || !hasInterval(trace, row)) return { note: "", isCutNote: false };
+    const bounds = state.bounds(row);
+    return { note: windowText(bounds), isCutNote: bounds[0] > bounds[1] };
 }
 
 /**
@@ -123,13 +148,13 @@ export function nameOf(trace, row) {
  */
 export function factWords(trace, state, row) {
     const words = [trace.kind(row) === "leaf" ? "leaf" : sideText(trace.kind(row))];
-    if (!state.isEntered(row)) return [...words, "not visited yet"];
+    if (!state.isEntered(row)) return [...words, ...(givenText(trace, row) ? [`value ${givenText(trace, row)}`] : []), "not visited yet"];
     words.push(...(state.isLeft(row) ? endWords(trace, row) : ["open"]));
     if (trace.kind(row) === "leaf" || trace.reason(row) === "chosen") return words;
     if (trace.isWindowed) words.push(`window ${windowText(state.window(row))}`);
     if (hasInterval(trace, row)) words.push(`interval ${intervalText(state.interval(row))}`);
     const cut = state.cutWindow(row);
-    if (cut) words.push(trace.isWindowed ? `cut off by ${cutText(cut)}` : "cut off");
+    if (cut) words.push(!trace.isWindowed ? "cut off" : Number.isFinite(cut[0]) && Number.isFinite(cut[1]) ? `cut off by ${cutText(cut)}` : "cut off, since nothing can be better");
     return words;
 }
 

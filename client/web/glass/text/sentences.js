@@ -2,7 +2,8 @@
  * Each step of a search in one or two plain sentences.
  *
  * In the view "window" a sentence speaks of alpha and beta: what MAX and MIN are sure of. In the view
- * "interval" it speaks of the numbers that a node's value may still have.
+ * "interval" it speaks of the numbers that a node's value may still have, in the view "bounds" of those
+ * among them that matter above.
  *
  * @import {Ends, SearchState} from "../trace/search-state.js"
  * @import {SearchTrace, Value} from "../trace/trace.js"
@@ -12,7 +13,7 @@ import { plural } from "../../shell/words.js";
 import { countText, intervalText, numberText, sideText, valueText, windowText } from "./notation.js";
 import { CUT, ENTER, LEAVE, NARROWED, RETURNED } from "../trace/trace.js";
 
-/** @typedef {"window" | "interval"} View */
+/** @typedef {import("./facts.js").View} View */
 
 /** Maximum number of skipped moves that a sentence names. */
 const MAX_NAMED_MOVES = 6;
@@ -23,6 +24,7 @@ const MAX_LINE = 4;
 export const VIEW_TEXTS = {
     window: "The window (α, β) of a node: MAX is already sure of α, and MIN of β. Only a value between them matters to the nodes above.",
     interval: "The interval of a node: its value lies between these two numbers. It narrows as the moves return their values.",
+    bounds: "The bounds of a node: the values that it may still have and that matter above, which is what its interval and its window have in common. Where they are empty the search leaves the node.",
 };
 
 /** The end of a game in words. @type {Record<string, string>} */
@@ -138,6 +140,7 @@ function enterSentence(trace, row, view) {
     if (!trace.isWindowed) return `${start}.`;
     /** @type {Ends} */
     const window = [trace.alpha(row), trace.beta(row)];
+    if (view === "bounds") return `${start}. Its bounds are ${windowText(window)}: ${windowWords(window)}.`;
     if (view === "window") return `${start}, with the window ${windowText(window)}: ${windowWords(window)}.`;
     return `${start}. Nothing is known of the value ${placeWords(trace, row)} yet; ${windowWords(window)}: ${windowText(window)}.`;
 }
@@ -166,10 +169,24 @@ function returnSentence(trace, state, row, view) {
     if (Array.isArray(value)) return `${start}. ${vectorWords(trace, parent, value)}`;
     const now = state.interval(parent);
     const name = nodeName(trace, parent);
+    if (view === "bounds") return `${start}. ${boundsWords(state, parent, name)}`;
     if (view === "interval") return `${start}: the value of ${name} lies in ${intervalText(now)}.`;
     const before = trace.stepBefore(state.step - 1);
     const isSame = before >= 0 && trace.stepLow(before) === now[0] && trace.stepHigh(before) === now[1];
     return `${start}. ${capitalize(knownWords(trace, parent, now, isSame))}.`;
+}
+
+/**
+ * The bounds of a node after a step.
+ * @param {SearchState} state
+ * @param {number} row
+ * @param {string} name
+ */
+function boundsWords(state, row, name) {
+    const bounds = state.bounds(row);
+    const start = `The bounds of ${name} are now ${windowText(bounds)}`;
+    if (bounds[0] > bounds[1]) return `${start}: empty, so nothing here can matter.`;
+    return bounds[0] === bounds[1] ? `${start}: closed, so only ${numberText(bounds[0])} is left.` : `${start}.`;
 }
 
 /**
@@ -196,6 +213,7 @@ function knownWords(trace, row, [low, high], isSame) {
     const kind = trace.kind(row);
     const at = placeWords(trace, row);
     const still = isSame ? "still " : "";
+    if (low === -Infinity && high === Infinity) return `nothing is known of the value ${at} yet`;
     if (low === high) return `the value ${at} is ${still}${numberText(low)}`;
     if (kind === "mean") return `the mean of all moves counts ${at}`;
     const side = trace.sign(row) < 0 || trace.head.view === "mover" ? "the side to move" : sideText(kind);
@@ -242,6 +260,7 @@ function narrowSentence(trace, state, row, view) {
     const [alpha, beta] = window;
     const isMax = trace.kind(row) === "max";
     const isEmpty = alpha >= beta;
+    if (view === "bounds") return boundsWords(state, row, nodeName(trace, row));
     if (view === "interval") {
         const range = `the values that matter ${placeWords(trace, row)} are now ${windowText(window)}`;
         return isEmpty ? `${capitalize(range)}: none.` : `${capitalize(range)}.`;

@@ -184,8 +184,16 @@ function skippedLine(trace, state, row) {
     const names = skippedBy(trace, state, row).map(({ move, below }) => (below ? `${move} (and ${below} below)` : move));
     const listed = names.length > MAX_LISTED_MOVES ? [...names.slice(0, LISTED_MOVES), `… (${names.length} moves)`] : names;
     const cut = state.cutWindow(row);
-    // Python's text of an open end is "none".
-    const [low, high] = (cut ?? []).map((end, index) => (end === (index === 0 ? -Infinity : Infinity) ? "none" : plainNumber(end)));
-    const reason = cut ? `, ${low} >= ${high}` : "";
+    const reason = cut ? `, ${cutText(cut)}` : "";
     return { level: trace.depth(row) + 1, text: `cut${reason}: skips ${listed.join(", ")}` };
+}
+
+/**
+ * Why a window cuts off: 14 >= 10, or that nothing is better where an end is open.
+ * @param {readonly [number, number]} window
+ */
+function cutText([alpha, beta]) {
+    if (beta === Infinity) return `nothing is greater than ${plainNumber(alpha)}`;
+    if (alpha === -Infinity) return `nothing is less than ${plainNumber(beta)}`;
+    return `${plainNumber(alpha)} >= ${plainNumber(beta)}`;
 }

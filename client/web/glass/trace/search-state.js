@@ -113,6 +113,17 @@ export class SearchState {
     }
 
     /**
+     * A node's bounds: the values that it may still have and that matter to the nodes above. They are
+     * what its interval and its window have in common, and may be empty.
+     * @param {number} row
+     * @returns {Ends}
+     */
+    bounds(row) {
+        const [[alpha, beta], [low, high]] = [this.window(row), this.interval(row)];
+        return [Math.max(alpha, low), Math.min(beta, high)];
+    }
+
+    /**
      * The empty window that cut off the rest of a node's moves, or null.
      * @param {number} row
      * @returns {Ends | null}

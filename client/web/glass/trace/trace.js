@@ -45,7 +45,11 @@ import { TraceError, errorOf, readLines } from "./stream.js";
  * @typedef {{counts: Counts, value: Value, line: string[], meaning: string, truncated: boolean}}
  *     TraceEnd
  */
-/** A move that the search skipped, and the number of nodes below it. @typedef {{move: string, below: number | null}} Skipped */
+/**
+ * A move that the search skipped, and the number of nodes below it. In an explicit tree also what stands
+ * there: who chooses, the value of a leaf, and the moves.
+ * @typedef {{move: string, below: number | null, kind?: string, value?: Value, children?: Skipped[]}} Skipped
+ */
 
 // The numbers of the events of a search.
 export const ENTER = 0;
@@ -111,6 +115,8 @@ export class SearchTrace {
     #skippedBelow = ints(-1);
     /** @type {string[]} */
     #skippedMoves = [];
+    /** What stands below them in an explicit tree. @type {any[]} */
+    #subtrees = [];
     #firstSkipped = ints(-1);
     #lastSkipped = ints(-1);
     #nextSkipped = ints(-1);
@@ -288,7 +294,9 @@ export class SearchTrace {
         const moves = [];
         for (let entry = this.#firstSkipped.at(row); entry >= 0; entry = this.#nextSkipped.at(entry)) {
             const below = this.#skippedBelow.at(entry);
-            moves.push({ move: this.#skippedMoves[entry], below: below < 0 ? null : below });
+            const move = this.#skippedMoves[entry];
+            const subtree = this.#subtrees[entry];
+            moves.push({ ...(subtree && readSubtree([move, ...subtree])), move, below: below < 0 ? null : below });
         }
         return moves;
     }
@@ -437,6 +445,7 @@ export class SearchTrace {
         const parent = skipped.parent[i];
         this.#skippedParents.set(entry, parent);
         this.#skippedMoves.push(skipped.move[i]);
+        this.#subtrees.push(skipped.subtree?.[i]);
         this.#skippedBelow.set(entry, skipped.below[i] ?? -1);
         const last = this.#lastSkipped.at(parent);
         if (last < 0) this.#firstSkipped.set(parent, entry);
@@ -484,6 +493,15 @@ function readEnd(end, open) {
     if (typeof end === "number") return end;
     if (end === null) return open;
     return end === "inf" ? Infinity : -Infinity;
+}
+
+/**
+ * A node that the search skipped, and what stands below it.
+ * @param {any[]} node
+ * @returns {Skipped}
+ */
+function readSubtree([move, kind, value, children]) {
+    return { move, below: null, kind, value: readValue(value), children: children.map(readSubtree) };
 }
 
 /**

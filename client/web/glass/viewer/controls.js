@@ -67,7 +67,7 @@ const KEYS_HELP = [
     [["Home", "End"], "the first or last step"],
     [["Space"], "play and pause"],
     [["−", "+"], "play slower or faster"],
-    [["v"], "windows or intervals"],
+    [["v"], "windows, intervals or bounds"],
     [["?"], "this list"],
     [["← ↑ ↓ →"], "within the tree: from node to node"],
 ];

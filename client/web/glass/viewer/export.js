@@ -7,7 +7,7 @@
  */
 
 import { classicLines } from "../text/classic-log.js";
-import { drawPicture } from "../drawing/tree.js";
+import { drawPicture } from "../drawing/picture.js";
 import { formatTree } from "../text/tree-log.js";
 
 /** The names of the steps in the order of their numbers. */
@@ -37,6 +37,10 @@ const RULES = [
     [["open"], "shape", { "stroke-dasharray": "4 2.5" }],
     [["future"], "shape", { fill: "#ffffff", stroke: "#c9cdcf", "stroke-width": 1.2 }],
     [["future"], "move-label", { fill: "#5a646c" }],
+    [["future"], "value", { fill: "#5a646c", "font-weight": 400 }],
+    [["unseen"], "shape", { fill: "#ffffff", stroke: "#b3261a", "stroke-width": 1.2, "stroke-dasharray": "4 3" }],
+    [["unseen"], "value", { fill: "#5a646c", "font-weight": 400 }],
+    [["unseen"], "move-label", { fill: "#5a646c" }],
     [[], "line", { fill: "none", stroke: "#858f96", "stroke-width": 1.4 }],
     [["edge", "future"], "line", { stroke: "#c9cdcf", "stroke-width": 1.2 }],
     [["edge", "best"], "line", { stroke: "#22282c", "stroke-width": 3 }],

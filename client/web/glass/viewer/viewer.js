@@ -18,12 +18,12 @@ import { drawCounters } from "./counters.js";
 import { stateAt } from "../trace/search-state.js";
 import { VIEW_TEXTS, stepSentence } from "../text/sentences.js";
 import { toggle } from "../drawing/shown-nodes.js";
-import { drawLegend, drawTree } from "../drawing/tree.js";
+import { drawTree } from "../drawing/tree.js";
 import { nextStep } from "../trace/walk.js";
 
 /**
  * `step` is the step to show first, null for the last one. `onStep` is called when the user goes to
- * another step, `onView` when the user chooses the other view. `differs` and `differsCut` mark the
+ * another step, `onView` when the user chooses another view. `differs` and `differsCut` mark the
  * differences from another search. `isCompact` folds the board and the code. `label` names the tree on
  * a page with several.
  * @typedef {object} ViewerOptions
@@ -44,9 +44,10 @@ import { nextStep } from "../trace/walk.js";
 /** A tree of at most this many nodes has no overview, because it is drawn as a whole. */
 const MIN_OVERVIEW_NODES = 60;
 /** The names of the views. @type {[View, string][]} */
-const VIEWS = [
+export const VIEWS = [
     ["window", "Windows"],
     ["interval", "Intervals"],
+    ["bounds", "Bounds"],
 ];
 /** The modules that a viewer loads when it first needs them. @type {Record<string, () => Promise<any>>} */
 const LAZY_MODULES = {
@@ -54,6 +55,7 @@ const LAZY_MODULES = {
     overview: () => import("../drawing/overview.js"),
     outline: () => import("../drawing/outline.js"),
     files: () => import("./export.js"),
+    legend: () => import("../drawing/legend.js"),
 };
 /** The formats in which a search can be saved: name, suffix, media type, label. @type {[string, string, string, string][]} */
 const FILES = [
@@ -143,7 +145,8 @@ export class SearchViewer {
     onKey(event) {
         if (event.defaultPrevented) return false;
         if (keyOf(event) === "v" && !event.ctrlKey && !event.metaKey && !event.altKey) {
-            this.#setView(this.#view === "window" ? "interval" : "window");
+            const names = VIEWS.map(([view]) => view);
+            this.#setView(names[(names.indexOf(this.#view) + 1) % names.length]);
             return true;
         }
         return (this.#options.hasControls ?? true) && this.#controls.onKey(event);
@@ -156,7 +159,7 @@ export class SearchViewer {
         this.#uncoverTree();
     }
 
-    /** Scrolls the page at the user's first step, so that the bar does not cover the tree. */
+    /** Scrolls the page at the user's first step, so that the controls and the tree below them are in view. */
     #uncoverTree() {
         if (this.#isUncovered) return;
         this.#isUncovered = true;
@@ -205,6 +208,7 @@ export class SearchViewer {
         const { hasControls = true, isCompact = false } = this.#options;
         const state = this.#shown();
         const hasOverview = this.trace.count > MIN_OVERVIEW_NODES;
+        const sentence = h("p", { class: "card sentence", key: "sentence" }, this.#sentence());
         this.#board ??= this.#makeBoard();
         // While a trace grows, its end moves on at once, so its board is not requested.
         if (this.trace.end !== null || this.#step !== null) this.#board?.prefetch(state);
@@ -217,10 +221,11 @@ export class SearchViewer {
                 h(
                     "div",
                     { class: "lead", key: "lead" },
+                    hasControls ? h("div", { class: "card bar", key: "bar" }, this.#controls.draw()) : null,
+                    hasControls ? sentence : null,
                     this.#drawTree(state),
                     hasOverview ? this.#drawOverview(state) : null,
-                    h("p", { class: "card sentence", key: "sentence" }, this.#sentence()),
-                    hasControls ? h("div", { class: "card bar", key: "bar" }, this.#controls.draw()) : null,
+                    hasControls ? null : sentence,
                 ),
                 h("div", { class: "side", key: "side" }, this.#drawSide(state, isCompact)),
             ),
@@ -391,8 +396,8 @@ export class SearchViewer {
 
     /** The key to the shapes, and the explanations of the views. */
     #drawKey() {
-        const views = this.trace.isWindowed ? VIEWS : VIEWS.slice(1);
-        return [drawLegend(this.trace), views.map(([view]) => h("p", { key: view, class: "muted" }, VIEW_TEXTS[view]))];
+        const views = this.trace.isWindowed ? VIEWS : VIEWS.slice(1, 2);
+        return [this.#module("legend")?.drawLegend(this.trace), views.map(([view]) => h("p", { key: view, class: "muted" }, VIEW_TEXTS[view]))];
     }
 }
 

@@ -6,7 +6,6 @@
  * @import {Address} from "../../glass/trace/address.js"
  * @import {SearchPair} from "../../glass/viewer/pair.js"
  * @import {LessonRun} from "../../glass/trace/requests.js"
- * @import {View} from "../../glass/text/sentences.js"
  * @import {SearchTrace} from "../../glass/trace/trace.js"
  * @import {Content} from "../../shell/elements.js"
  * @import {Share} from "../../ui/share.js"
@@ -15,7 +14,7 @@
 
 import { readLesson } from "../../glass/trace/requests.js";
 import { Run } from "../../glass/trace/run.js";
-import { SearchViewer } from "../../glass/viewer/viewer.js";
+import { SearchViewer, VIEWS } from "../../glass/viewer/viewer.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { sentenceOf } from "../../shell/words.js";
@@ -201,7 +200,7 @@ export class GlassPage {
     get #viewing() {
         return {
             step: this.#state.step,
-            view: /** @type {View} */ (this.#state.view === "interval" ? "interval" : "window"),
+            view: VIEWS.find(([view]) => view === this.#state.view)?.[0] ?? "window",
             onStep: (/** @type {number} */ step) => this.#note({ step }),
             onView: (/** @type {string} */ view) => this.#note({ view }),
         };

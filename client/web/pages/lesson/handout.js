@@ -12,7 +12,7 @@
 
 import { drawFigure } from "./figure.js";
 import { stateAt } from "../../glass/trace/search-state.js";
-import { drawPicture } from "../../glass/drawing/tree.js";
+import { drawPicture } from "../../glass/drawing/picture.js";
 import { h } from "../../shell/elements.js";
 
 /** Maximum number of questions on a sheet. */

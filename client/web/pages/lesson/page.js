@@ -14,6 +14,7 @@ import { drawNext, drawNotes } from "../../lesson/text.js";
 import { readLesson, readQuiz } from "../../glass/trace/requests.js";
 import { ApiError } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
+import { loadStyleSheet } from "../../shell/style-sheets.js";
 
 /** Milliseconds for which the address waits for further steps: browsers limit its changes. */
 const ADDRESS_MS = 250;
@@ -109,7 +110,8 @@ export class LessonPage {
     async #loadPractice(lesson) {
         /** @type {Promise<QuizBody>} */
         const request = readQuiz(this.#name);
-        const [body, module] = await Promise.all([request, import("./practice.js")]);
+        const styles = loadStyleSheet("pages/lesson/practice.css");
+        const [body, module] = await Promise.all([request, import("./practice.js"), styles]);
         if (this.#isStopped || this.#runs === null) return;
         this.#practice = new module.Practice(this.#app, lesson, body, this.#runs);
     }
@@ -156,8 +158,10 @@ export class LessonPage {
         return [
             practice?.drawFigure(),
             this.#drawRuns(),
-            h("div", { class: "below", key: "below" }, drawNotes(lesson), practice?.drawQuiz()),
-            practice?.drawOrder(),
+            // The notes come last, and once the quiz has arrived: they and the solution would answer it.
+            practice || this.#failure !== null
+                ? h("div", { class: "below", key: "below" }, practice?.drawQuiz(), practice?.drawOrder(), drawNotes(lesson))
+                : null,
         ];
     }
 

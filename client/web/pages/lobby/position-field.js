@@ -154,10 +154,11 @@ export class PositionField {
         // It keeps its place when it is hidden: the button that the user clicks must not move.
         if (this.#error) return h("p", { key: "error", class: ["refusal", this.#isErrorLeft && "left"] }, this.#error);
         if (!this.#position) return null;
-        const { board, view } = this.#position;
+        const { board, view, mended } = this.#position;
         const toMove = view.turn == null ? "" : `${sideName(board, view.turn)} to move`;
+        const said = mended ? `${toMove}. Put right: ${mended.join("; ")}` : toMove;
         const preview = this.#isEditing ? null : drawPreview(this.#position);
-        return h("p", { key: "preview", class: "preview" }, preview, h("span", null, toMove));
+        return h("p", { key: "preview", class: "preview" }, preview, h("span", null, said));
     }
 
     /**

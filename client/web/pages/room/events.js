@@ -56,6 +56,8 @@ export function logLine(event, room, seat) {
         case "muted":
         case "unmuted":
             return `The host has ${event.kind} ${isolated(event.name)}`;
+        case "barred":
+            return `The host keeps the seat for someone else; ${isolated(event.name)} may watch`;
         case "renamed": {
             const before = room.seats.map((each) => each?.kept_for ?? each).find((each) => each?.identity === event.identity);
             return `${isolated(before?.name ?? "A player")} is now ${isolated(event.name)}`;
