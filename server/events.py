@@ -163,6 +163,7 @@ class Moved(Event, frozen=True, tag="moved"):
     - `stage` is the mover's stage of the control, and the number of stages in overtime. `periods`
       are the periods of byo-yomi after the present one, or the turns to go to the next stage or in
       a block of Canadian overtime. Only a control that has them gives them.
+    - `goes_on` says that the mover's turn goes on with another move.
     """
 
     match: str
@@ -179,6 +180,7 @@ class Moved(Event, frozen=True, tag="moved"):
     credit_ms: int = 0
     stage: int | None = None
     periods: int | None = None
+    goes_on: bool = False
 
 
 #: How this version ends a match; see Finished.
@@ -222,7 +224,8 @@ class TookBack(Event, frozen=True, tag="took_back"):
     the player who wanted it, and `digest` identifies the position. Every open offer lapses.
 
     `clocks_ms` are the times that both sides have left in a match with a clock, and `stages` and
-    `periods` those of both sides, as in `moved`.
+    `periods` those of both sides, as in `moved`. `used_ms` is the time that the turn which is
+    played again has used before.
     """
 
     match: str
@@ -232,6 +235,7 @@ class TookBack(Event, frozen=True, tag="took_back"):
     clocks_ms: tuple[int, int] | None = None
     stages: tuple[int, int] | None = None
     periods: tuple[int, int] | None = None
+    used_ms: int = 0
 
 
 class TimeAdded(Event, frozen=True, tag="time_added"):

@@ -114,6 +114,20 @@ class TimeControl(Struct, frozen=True):
     stages: tuple[Stage, ...]
     overtime: ByoYomi | Canadian | None = None
 
+    @property
+    def counts(self) -> bool:
+        """Whether a side has a stage and something that it counts down."""
+        return len(self.stages) > 1 or self.overtime is not None
+
+    def count_of(self, stage: int) -> int:
+        """What a side counts down when it enters a stage: its turns, or the periods of byo-yomi
+        after the last one; 0 where there is neither.
+        """
+        turns = self.stages[stage].turns
+        if turns is not None:
+            return turns
+        return self.overtime.periods if isinstance(self.overtime, ByoYomi) else 0
+
 
 def parse_control(text: str) -> TimeControl | None:
     """Parses the text of a control in the log; None for `-`, no clock.

@@ -14,12 +14,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.view import SEATS
-from server.time_controls import ByoYomi, Canadian, Stage, TimeControl
+from server.time_controls import MAX_COUNT, ByoYomi, Canadian, Stage, TimeControl
 
 _T = TypeVar("_T")
 
 #: Minimum and maximum time for the first turn of a side; in between it is a tenth of the base.
 MIN_FIRST_TURN_MS, MAX_FIRST_TURN_MS = 10_000, 30_000
+#: More time than any clock can have.
+MAX_LEFT_MS = 1_000_000_000
 #: A takeback takes gains only from the time above this.
 TAKEBACK_FLOOR_MS = 1_000
 
@@ -79,6 +81,17 @@ class Clock(Struct, frozen=True):
     moves: tuple[TimedMove, ...] = ()
 
     @property
+    def is_sound(self) -> bool:
+        """Whether the control can have such sides; a log that no server wrote may say otherwise."""
+        last = len(self.control.stages) - (self.control.overtime is None)
+        return all(
+            0 <= side.left_ms <= MAX_LEFT_MS
+            and 0 <= side.stage <= last
+            and 0 <= side.periods <= MAX_COUNT
+            for side in self.sides
+        )
+
+    @property
     def runs(self) -> bool:
         """Whether the side to move is charged for its time."""
         return self.held is None and all(self.opened)
@@ -94,14 +107,21 @@ class Press(Struct, frozen=True):
 def start_clock(control: TimeControl, turn: int, at_ms: int) -> Clock:
     """Returns the clock of a match that starts, in which `turn` moves first."""
     first = control.stages[0]
-    side = SideClock(first.start_ms + first.reserve_ms, 0, _counted(control, 0))
+    side = SideClock(first.start_ms + first.reserve_ms, 0, control.count_of(0))
     return Clock(control, (side, side), turn, at_ms)
 
 
 def counts_of(control: TimeControl, side: SideClock) -> Counts:
     """The stage and the countdown of a side, as its event has them."""
-    has_stages = len(control.stages) > 1 or control.overtime is not None
-    return Counts(side.stage, side.periods) if has_stages else Counts(None, None)
+    return Counts(side.stage, side.periods) if control.counts else Counts(None, None)
+
+
+def pairs_of(clock: Clock) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+    """The stages and the countdowns of both sides, as events have them."""
+    first, second = clock.sides
+    if not clock.control.counts:
+        return None, None
+    return (first.stage, second.stage), (first.periods, second.periods)
 
 
 def side_of(left_ms: int, counts: tuple[int | None, int | None]) -> SideClock:
@@ -223,8 +243,9 @@ def with_times(
     clocks_ms: Sequence[int],
     stages: Sequence[int] | None = None,
     periods: Sequence[int] | None = None,
+    turn_ms: int | None = None,
 ) -> Clock:
-    """Returns the clock with the times of an event; None leaves stages or periods as they are."""
+    """Returns the clock with the numbers of an event; None leaves them as they are."""
     sides = tuple(
         SideClock(
             clocks_ms[seat],
@@ -233,7 +254,8 @@ def with_times(
         )
         for seat, side in enumerate(clock.sides)
     )
-    return replace(clock, sides=(sides[0], sides[1]))
+    turn_ms = clock.turn_ms if turn_ms is None else turn_ms
+    return replace(clock, sides=(sides[0], sides[1]), turn_ms=turn_ms)
 
 
 def hold(clock: Clock, why: str, since_ms: int) -> Clock:
@@ -319,7 +341,7 @@ def _end_turn(control: TimeControl, side: SideClock, turn_ms: int) -> SideClock:
         return replace(side, left_ms=left_ms, periods=side.periods - 1)
     following = side.stage + 1
     left_ms += _stage_ms(control, side.stage)
-    return SideClock(left_ms, following, _counted(control, following))
+    return SideClock(left_ms, following, control.count_of(following))
 
 
 def _end_overtime_turn(control: TimeControl, side: SideClock) -> SideClock:
@@ -352,14 +374,6 @@ def _stage_ms(control: TimeControl, stage: int) -> int:
     """
     ended, begun = control.stages[stage], control.stages[stage + 1]
     return begun.start_ms + begun.reserve_ms - ended.reserve_ms
-
-
-def _counted(control: TimeControl, stage: int) -> int:
-    """What a stage counts down, when a side enters it."""
-    turns = control.stages[stage].turns
-    if turns is not None:
-        return turns
-    return control.overtime.periods if isinstance(control.overtime, ByoYomi) else 0
 
 
 def _without_gains(

@@ -280,7 +280,7 @@ def _evolve_started(room: Room, event: Started) -> Room:
         room = _with_control(room, event.clock)
         if room.control is not None and room.frozen is not Code.ROOM_NEWER:
             started = clock.start_clock(room.control, turn, room.changed_ms)
-            match = replace(match, clock=clock.with_times(started, event.clocks_ms))
+            match = replace(match, clock=_sound(clock.with_times(started, event.clocks_ms)))
     else:
         room = replace(room, control=None)
     if room.frozen is Code.ROOM_NEWER:
@@ -435,7 +435,15 @@ def _pressed(running: Clock, event: Moved, next_turn: int, at_ms: int) -> Clock 
     if event.clock_ms is None or event.spent_ms is None or event.seat != running.turn:
         return None
     side = clock.side_of(event.clock_ms, (event.stage, event.periods))
+    sides = (side, running.sides[1 - event.seat])
+    if _sound(replace(running, sides=sides)) is None:
+        return None
     return clock.follow(running, side, event.spent_ms, next_turn, at_ms)
+
+
+def _sound(running: Clock) -> Clock | None:
+    """The clock; None for one that no server of this version writes, which must not be used."""
+    return running if running.is_sound else None
 
 
 def _evolve_clock(room: Room, event: TimeAdded | Held | Released) -> Room:
@@ -452,7 +460,7 @@ def _evolve_clock(room: Room, event: TimeAdded | Held | Released) -> Room:
             changed = clock.hold(match.clock, event.why, event.since_ms)
         case Released():
             changed = clock.release(match.clock, event.clocks_ms, event.from_ms)
-    return replace(room, match=replace(match, clock=changed))
+    return replace(room, match=replace(match, clock=_sound(changed)))
 
 
 def _evolve_took_back(room: Room, event: TookBack) -> Room:
@@ -484,7 +492,10 @@ def _evolve_took_back(room: Room, event: TookBack) -> Room:
         taken = None
         if event.clocks_ms is not None and position is not None:
             taken = clock.take_back(match.clock, ply, turn, room.changed_ms)
-            taken = clock.with_times(taken, event.clocks_ms, event.stages, event.periods)
+            taken = clock.with_times(
+                taken, event.clocks_ms, event.stages, event.periods, event.used_ms
+            )
+            taken = _sound(taken)
         match = replace(match, clock=taken)
     return replace(_without_offers(room), match=match, frozen=frozen)
 

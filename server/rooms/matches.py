@@ -25,8 +25,9 @@ def start_event(
         text = format_control(control)
         clocks_ms = clocks_of(start_clock(control, start.turn, 0).sides)
     return Started(
-        match_id, number, start.text(), start.game.digest, tuple(seats), thinking, text, clocks_ms
-    )
+        match_id, number, start.text(), start.game.digest, tuple(seats), thinking,
+        clock=text, clocks_ms=clocks_ms,
+    )  # fmt: skip
 
 
 def start_match(room: Room, game: Game, occupants: Sequence[Occupant], moment: Moment) -> Started:

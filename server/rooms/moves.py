@@ -176,7 +176,7 @@ def _press(
     counts = clock.counts_of(running.control, side)
     event = replace(
         moved, clock_ms=side.left_ms, spent_ms=spent_ms, credit_ms=credit_ms,
-        stage=counts.stage, periods=counts.periods,
+        stage=counts.stage, periods=counts.periods, goes_on=next_turn == moved.seat,
     )  # fmt: skip
     other = running.sides[1 - moved.seat]
     return event, (side, other) if moved.seat == 0 else (other, side)

@@ -100,17 +100,12 @@ def _take_back(room: Room, match: Match, to_ply: int, seat: int, moment: Moment)
     event = TookBack(match.id, to_ply, seat, position.digest())
     if match.clock is None:
         return event
-    control = match.clock.control
-    sides = clock.take_back(match.clock, to_ply, position.turn, moment.received_ms).sides
-    first, second = (clock.counts_of(control, side) for side in sides)
+    taken = clock.take_back(match.clock, to_ply, position.turn, moment.received_ms)
+    stages, periods = clock.pairs_of(taken)
     return replace(
-        event, clocks_ms=clocks_of(sides), stages=_pair(first.stage, second.stage),
-        periods=_pair(first.periods, second.periods),
+        event, clocks_ms=clocks_of(taken.sides), stages=stages, periods=periods,
+        used_ms=taken.turn_ms,
     )  # fmt: skip
-
-
-def _pair(first: int | None, second: int | None) -> tuple[int, int] | None:
-    return None if first is None or second is None else (first, second)
 
 
 def accept(room: Room, command: Accept, moment: Moment) -> list[RoomEvent]:

@@ -22,12 +22,14 @@ from server.commands import (
     Bar,
     CallDraw,
     Chat,
+    Claim,
     ClaimWin,
     Command,
     Configure,
     Decline,
     Hint,
     LetAiPlay,
+    Move,
     Mute,
     NextGame,
     OfferDraw,
@@ -90,6 +92,7 @@ from server.rooms.refusals import (
     NOT_STARTED,
     ONE_SCREEN,
     OPPONENT_PRESENT,
+    OUT_OF_TIME,
     READ_ONLY,
     REMATCH_BY_SPECTATOR,
     REMATCH_OFFERED,
@@ -483,6 +486,16 @@ def refusal_if_newer(room: Room) -> Refusal | None:
     return NEWER if room.frozen is Code.ROOM_NEWER else None
 
 
+def refusal_after_flag(room: Room, permission: Permission, at_ms: int) -> Refusal | None:
+    """The reason to refuse a command of a match in which the side to move has no time left: its
+    flag falls, whatever arrives later.
+    """
+    if room.match is None or room.match.clock is None or permission not in UNTIL_FLAG:
+        return None
+    flag_ms = room.flag_ms()
+    return OUT_OF_TIME if flag_ms is not None and at_ms >= flag_ms else None
+
+
 def refusal_unless_running(room: Room) -> Refusal | None:
     """The reason to refuse a command that needs a running match; None while one is running."""
     if room.match is None:
@@ -602,6 +615,13 @@ DURING_MATCH: dict[Permission, Condition] = {
     Bar: bar,
     SeeThinking: see_thinking,
 }
+#: The commands that change or end a running match.
+UNTIL_FLAG = frozenset(
+    {
+        Move, Claim, Resign, Abort, OfferDraw, Takeback, Accept, Decline, ClaimWin, CallDraw,
+        LetAiPlay, ReclaimSeat, AddTime,
+    }
+)  # fmt: skip
 #: The conditions of what may be permitted while no match is running.
 BETWEEN_MATCHES: dict[Permission, Condition] = {
     Sit: sit,
@@ -640,7 +660,11 @@ def permitted(
     conditions = BETWEEN_MATCHES if room.running_match is None else DURING_MATCH
     for permission, condition in conditions.items():
         try:
-            if condition(room, viewer) is None and _has_room_for(room, permission):
+            if (
+                condition(room, viewer) is None
+                and _has_room_for(room, permission)
+                and refusal_after_flag(room, permission, now_ms) is None
+            ):
                 types.append(permission)
         except GameFault:  # the command would be refused with the same fault, which is logged then
             continue

@@ -31,7 +31,6 @@ from server.rooms.matches import start_event
 from server.rooms.model import Actor, ActorKind, CommandRejected, Moment, Room, Rule
 from server.rooms.names import clean_name
 from server.rooms.permissions import viewer_of
-from server.rooms.refusals import OUT_OF_TIME
 from server.rooms.seats import seat_events, wished_occupant
 from server.rooms.starts import check_start
 from server.time_controls import TimeControlError, format_control, parse_control
@@ -157,10 +156,6 @@ RULES: dict[type[Command], Rule] = {
 }
 
 
-#: The commands of a running match, which a side whose time is over gives in vain: its flag falls.
-IN_MATCH = frozenset({*moves.RULES, *offers.RULES, *gone.RULES})
-
-
 def decide(room: Room, command: Command, moment: Moment) -> list[RoomEvent]:
     """Returns the events that a command makes; none for a `Tick` when nothing is due.
 
@@ -174,10 +169,8 @@ def decide(room: Room, command: Command, moment: Moment) -> list[RoomEvent]:
         permissions.check(permissions.refusal_if_newer(room))
     if room.is_full and (moment.actor.kind is ActorKind.PERSON or type(command) is Rename):
         permissions.check(full.refusal_if_full(room, type(command)))
-    if moment.actor.kind is ActorKind.PERSON and type(command) in IN_MATCH:
-        flag_ms = room.flag_ms()
-        if flag_ms is not None and moment.received_ms >= flag_ms:
-            raise CommandRejected(*OUT_OF_TIME)
+    if moment.actor.kind is ActorKind.PERSON:
+        permissions.check(permissions.refusal_after_flag(room, type(command), moment.received_ms))
     rule = RULES.get(type(command))
     if rule is None:
         raise CommandRejected(
