@@ -7,7 +7,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from http.cookies import SimpleCookie
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -81,6 +80,24 @@ class AnalysisReport(Struct, frozen=True):
     summary: AnalysisSummary | None = None
 
 
+class ListedGame(Struct, frozen=True):
+    """A game of a file in its list, by its number; `problem` says why it was not read."""
+
+    listed: int
+    title: str = ""
+    names: tuple[str, str] = ("", "")
+    result: str = ""
+    length: str = ""
+    problem: str = ""
+
+
+class _FileLine(Struct, frozen=True):
+    """A line about a file: a match, a game of its list, or else a report."""
+
+    match: str | None = None
+    listed: int | None = None
+
+
 #: Called with each report of a growing analysis.
 OnReport = Callable[[AnalysisReport], None]
 
@@ -116,30 +133,41 @@ def analyse_match(
     return _read(address, match), used_token
 
 
-def analyse_file(file: Path, on_report: OnReport) -> tuple[MatchRecord, AnalysisReport]:
-    """Analyses a game in a file on this machine; returns the match and the whole report.
+def analyse_file(
+    file: str, options: Sequence[str], on_report: OnReport
+) -> Iterator[ListedGame | tuple[MatchRecord, AnalysisReport]]:
+    """Analyses games of a file, or of standard input ("-"), on this machine.
 
-    Raises Refused, with the reason, for a file that cannot be analysed.
+    Yields each match with its whole report. Without `--number N` or `--all` among the options, a
+    file of several games is listed instead; with `--all` a game that cannot be analysed is. Raises
+    Refused, with the reason, for a file or a game that cannot be analysed, after all others.
     """
-    command = analyse_command(str(file))
+    command = analyse_command(file, *options)
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=server_environ()
     ) as process:
         assert process.stdout is not None, "it is a pipe"
         assert process.stderr is not None, "it is a pipe"
+        record: MatchRecord | None = None
         try:
-            first = process.stdout.readline()
-            report = None
-            for report in _decode_lines(process.stdout):
-                on_report(report)
+            for line in process.stdout:
+                kind = msgspec.json.decode(line, type=_FileLine)
+                if kind.match is not None:
+                    record = msgspec.json.decode(line, type=MatchRecord)
+                elif kind.listed is not None:
+                    yield msgspec.json.decode(line, type=ListedGame)
+                else:
+                    report = _decode(line)
+                    on_report(report)
+                    if report.state not in UNFINISHED and record is not None:
+                        yield record, report
         except BaseException:
             process.kill()
             raise
         problem = process.stderr.read().decode("utf-8", "replace").strip()
-    if process.returncode or report is None:
+    if process.returncode:
         last = problem.splitlines()[-1] if problem else "the analysis ended early"
         raise Refused("analysis.refused", last.removeprefix("Error: "))
-    return msgspec.json.decode(first, type=MatchRecord), report
 
 
 def _read(address: Address, match: str) -> AnalysisReport:

@@ -1,9 +1,11 @@
 """Requests to the server's HTTP API that the terminal client needs: games and matches."""
 
+import http.client
 import json
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Annotated, TypeVar
 
@@ -19,6 +21,8 @@ from server.protocol.messages import MatchResult, Played
 
 #: Time limit of a request, in seconds.
 TIMEOUT_S = 10
+#: Time limit of each part of an export, in seconds, and its greatest size in bytes.
+EXPORT_TIMEOUT_S, EXPORT_PART_BYTES = 120, 64 * 1024
 #: The longest response body that the client reads, in bytes.
 MAX_BODY_BYTES = 16 * 2**20
 #: Maximum number of views that the server returns for one request.
@@ -208,18 +212,43 @@ def fetch_assessments(
     return assessments
 
 
-def _get(address: Address, path: str, response_type: type[T]) -> T:
-    """Returns the decoded response; raises Refused, Unreachable or ProtocolMismatch."""
+def stream_export(address: Address, path: str) -> Iterator[bytes]:
+    """Yields the parts of an export as they arrive.
+
+    Raises Refused, or Unreachable if the server is not there or the answer breaks off.
+    """
     url = address.api_url(path)
+    with _open(address, url, EXPORT_TIMEOUT_S) as response:
+        try:
+            while part := response.read1(EXPORT_PART_BYTES):
+                yield part
+        except (OSError, http.client.HTTPException) as error:
+            raise Unreachable(f"the answer of {address} broke off: {error}") from error
+
+
+def _open(address: Address, url: str, timeout_s: float) -> http.client.HTTPResponse:
+    """The open answer to a request; raises Refused or Unreachable."""
     handlers = [urllib.request.ProxyHandler({})] if address.is_local else []
     try:
-        with urllib.request.build_opener(*handlers).open(url, timeout=TIMEOUT_S) as response:
-            body = response.read(MAX_BODY_BYTES)
+        response: http.client.HTTPResponse = urllib.request.build_opener(*handlers).open(
+            url, timeout=timeout_s
+        )
     except urllib.error.HTTPError as error:
         raise refusal_of(error, url) from error
     except (OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
         raise Unreachable(f"no server can be reached at {address}: {reason}") from error
+    return response
+
+
+def _get(address: Address, path: str, response_type: type[T]) -> T:
+    """Returns the decoded response; raises Refused, Unreachable or ProtocolMismatch."""
+    url = address.api_url(path)
+    with _open(address, url, TIMEOUT_S) as response:
+        try:
+            body = response.read(MAX_BODY_BYTES)
+        except (OSError, ValueError) as error:
+            raise Unreachable(f"no server can be reached at {address}: {error}") from error
     try:
         return msgspec.json.decode(body, type=response_type)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

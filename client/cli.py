@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 import click
 
 from client.subcommands.analyse import analyse
+from client.subcommands.export import export
 from client.subcommands.games import games
 from client.subcommands.join import join
 from client.subcommands.play import play
@@ -32,5 +33,17 @@ def main() -> None:
     """Board games with people and with an AI whose thinking anyone can watch."""
 
 
-for _command in (serve, *SERVER_PROGRAMS, games, rooms, play, join, watch, replay, analyse, teach):
+for _command in (
+    serve,
+    *SERVER_PROGRAMS,
+    games,
+    rooms,
+    play,
+    join,
+    watch,
+    replay,
+    export,
+    analyse,
+    teach,
+):
     main.add_command(_command)

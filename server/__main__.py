@@ -23,7 +23,7 @@ from server.app import RunningServer, data_location, open_server
 from server.bus.broker import broker_of
 from server.net.listener import CannotListen, PortTaken
 from server.process.logs import log_to_stderr, stderr
-from server.process.network import ALL_IPV4, ALL_NETWORKS, is_container, shared_addresses
+from server.process.network import is_container, is_for_networks, shared_addresses
 from server.settings import (
     EXAMPLE_URL,
     SettingError,
@@ -153,14 +153,13 @@ def announcement(settings: Settings, running: RunningServer, is_container: bool)
     yield f"Plyroom is at http://{_in_url(_local_host(settings, running))}:{port}/"
     if settings.url:
         yield f"Others open {settings.url}/"
-    elif addresses := shared_addresses(settings.host):
-        if is_container:
-            yield (
-                "It is in a container, whose own address others cannot open. Set PLYROOM_URL to"
-                f" the address of its host that they open, as in {EXAMPLE_URL}"
-            )
-        else:
-            yield f"Others on your network open http://{_in_url(addresses[0])}:{port}/"
+    elif is_container and is_for_networks(settings.host):
+        yield (
+            "It is in a container, whose own address others cannot open. Set PLYROOM_URL to the"
+            f" address of its host that they open, as in {EXAMPLE_URL}"
+        )
+    elif not is_container and (addresses := shared_addresses(settings.host)):
+        yield f"Others on your network open http://{_in_url(addresses[0])}:{port}/"
     if running.metrics_port is not None:
         yield (
             f"Metrics are at http://{_in_url(settings.metrics_host)}:{running.metrics_port}/metrics"
@@ -170,7 +169,7 @@ def announcement(settings: Settings, running: RunningServer, is_container: bool)
 
 def _local_host(settings: Settings, running: RunningServer) -> str:
     """The host by which this machine itself opens the server."""
-    if settings.host not in (*ALL_NETWORKS, ALL_IPV4):
+    if not is_for_networks(settings.host):
         return settings.host
     is_ipv6 = "::" in running.addresses and (settings.host == "::" or len(running.addresses) == 1)
     return "::1" if is_ipv6 else "127.0.0.1"

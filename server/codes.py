@@ -159,6 +159,10 @@ class Code(StrEnum):
         "analysis.refused",
         "The match cannot be analysed; the message says why (HTTP only).",
     )
+    EXPORT_REFUSED = (
+        "export.refused",
+        "The format cannot write the match; the message says why (HTTP only).",
+    )
     ORIGIN_FOREIGN = "origin.foreign", "A page of another site sent the request (HTTP only)."
     RATE_EXCEEDED = "rate.exceeded", "A rate limit is exceeded; wait, then send it again."
     ENGINE_BUSY = "engine.busy", "No engine has room for the search now; try again later."

@@ -19,36 +19,50 @@ from client.subcommands.options import (
 from client.subcommands.running import call_api, run_to_end
 
 if TYPE_CHECKING:
-    from client.analyses import AnalysisReport
+    from client.analyses import AnalysisReport, ListedGame
     from client.api import MatchRecord
 
 T = TypeVar("T")
 
 #: The suffixes of files with games: a name with one of them is not the id of a match.
-FILE_SUFFIXES = (".pgn", ".pdn", ".txt")
+FILE_SUFFIXES = (".pgn", ".pdn", ".sgf", ".ggf", ".jsonl", ".txt")
 
 
 @click.command()
 @click.argument("match_or_file", metavar="MATCH_OR_FILE")
+@click.option("--number", type=click.IntRange(1), help="Analyse this game of a file, from 1.")
+@click.option("--all", "is_all", is_flag=True, help="Analyse all games of a file.")
 @url_option
 @data_option
 @json_option
-def analyse(match_or_file: str, url: Address | None, data: Path | None, as_json: bool) -> None:
-    """Analyse a match, by its id or link, or a game in a text file.
+def analyse(
+    match_or_file: str,
+    number: int | None,
+    is_all: bool,
+    url: Address | None,
+    data: Path | None,
+    as_json: bool,
+) -> None:
+    """Analyse a match, by its id or link, or the games of a file ("-" reads standard input).
 
     The command prints a graph of the chance to win, the moves that lost much with the better lines,
-    and the accuracy of both sides. A server analyses a match once for all users. A file has the
-    moves of a game as in PGN; the command analyses it on this machine, without a server. With
-    --data it reads the match from that folder.
+    and the accuracy of both sides. A server analyses a match once for all users. A file is in PGN,
+    PDN, SGF or GGF, or a transcript; the command analyses it on this machine, without a server, and
+    lists the games if there are several. With --data it reads the match from that folder.
     """
     file = Path(match_or_file)
-    if file.is_file():
-        _print_file(file, as_json)
+    if number is not None and is_all:
+        raise click.UsageError("--number picks one game, --all analyses every one: choose")
+    if match_or_file == "-" or file.is_file():
+        options = ["--all"] if is_all else [] if number is None else ["--number", f"{number}"]
+        _print_file(match_or_file, options, as_json)
         return
     if file.is_dir():
         raise click.UsageError(f"{file} is a folder: name a file in it, or a match")
     if file.suffix.lower() in FILE_SUFFIXES and "://" not in match_or_file:
         raise click.UsageError(f"there is no file {file}")
+    if number is not None or is_all:
+        raise click.UsageError("--number and --all are for the games of a file")
     linked_server, match_id = parse_link_argument(match_or_file)
     if data is None or linked_server is not None or url is not None:
         _print_match(linked_server or url or parse_address(DEFAULT_SERVER), match_id, as_json)
@@ -63,12 +77,40 @@ def analyse(match_or_file: str, url: Address | None, data: Path | None, as_json:
     run_to_end(run())
 
 
-def _print_file(file: Path, as_json: bool) -> None:
-    from client.analyses import analyse_file
+def _print_file(file: str, options: list[str], as_json: bool) -> None:
+    from client.analyses import ListedGame, analyse_file
+    from client.terminal.output import standard_output
 
     progress = Progress()
-    record, report = call_api(lambda: progress.during(lambda: analyse_file(file, progress.show)))
-    _print(record, report, as_json)
+    output = standard_output()
+    games = analyse_file(file, options, progress.show)
+    is_listed = False
+    while game := call_api(lambda: progress.during(lambda: next(games, None))):
+        if not isinstance(game, ListedGame):
+            _print(*game, as_json)
+            if "--all" in options and not as_json:
+                output.print("")
+        elif as_json:
+            output.print(_encoded(game))
+        else:
+            is_listed = True
+            output.report(_listed_text(game))
+    if is_listed and "--all" not in options:
+        output.report("Analyse one with --number N, or --all.")
+
+
+def _listed_text(game: "ListedGame") -> str:
+    """A line of the list of a file's games."""
+    if game.problem:
+        return f"{game.listed}. not read: {game.problem}"
+    first, second = game.names
+    return f"{game.listed}. {game.title}: {first} against {second}, {game.length}, {game.result}"
+
+
+def _encoded(value: object) -> str:
+    import msgspec
+
+    return msgspec.json.encode(value).decode()
 
 
 def _print_match(address: Address, match_id: str, as_json: bool, data: Path | None = None) -> None:
@@ -114,8 +156,6 @@ def wait_for_analysis(address: Address, match_id: str, data: Path | None) -> "An
 
 
 def _print(record: "MatchRecord", report: "AnalysisReport", as_json: bool) -> None:
-    import msgspec
-
     from client.terminal.analysis import report_lines
     from client.terminal.output import standard_output
     from client.terminal.replay import title_lines
@@ -123,7 +163,7 @@ def _print(record: "MatchRecord", report: "AnalysisReport", as_json: bool) -> No
 
     output = standard_output()
     if as_json:
-        output.print(msgspec.json.encode(report).decode())
+        output.print(_encoded(report))
         return
     analysis = report_lines(record, report, output.width, output.has_blocks)
     result = [] if record.over is None else [result_text(record.view, record.over)]

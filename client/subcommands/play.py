@@ -74,6 +74,11 @@ MAX_STRATEGY_DEPTH = 30
 )
 @click.option("--one-screen", is_flag=True, help="Play both sides on this terminal.")
 @click.option(
+    "--names",
+    metavar="FIRST,SECOND",
+    help="With --one-screen: the names of the two people, which the results show.",
+)
+@click.option(
     "--classic",
     is_flag=True,
     help="Play as in the first program, without a server: with its prompts and its log.",
@@ -123,6 +128,7 @@ def play(
     evaluator: str | None,
     friend: bool,
     one_screen: bool,
+    names: str | None,
     classic: bool,
     start: str | None,
     match: str | None,
@@ -158,6 +164,8 @@ def play(
         )
     if strategy is None and (depth is not None or evaluator is not None):
         raise click.UsageError("--depth and --evaluator go with --strategy")
+    if names is not None and not one_screen:
+        raise click.UsageError("--names goes with --one-screen")
     if allow_help and not friend:
         raise click.UsageError("--allow-help goes with --friend: against the AI the bot may help")
     _check_from(match, ply, start, options)
@@ -195,7 +203,9 @@ def play(
                 id=connection.new_id(),
                 game=info.id,
                 options=place.options,
-                seats=_seats(side or ("first", "second")[place.turn], opponent),
+                seats=_named_seats(names)
+                if names is not None
+                else _seats(side or ("first", "second")[place.turn], opponent),
                 visibility=visibility,
                 thinking=thinking,
                 start=place.start,
@@ -318,6 +328,16 @@ def _parse_options(game: "GameInfo", arguments: tuple[str, ...]) -> dict[str, st
             )
         chosen[name] = value
     return chosen
+
+
+def _named_seats(names: str) -> "tuple[MySeat, MySeat]":
+    """The seats of two people on one screen, from their names; raises BadParameter."""
+    from server.commands import MySeat
+
+    first, comma, second = (part.strip() for part in names.partition(","))
+    if not (first and comma and second) or "," in second:
+        raise click.BadParameter("two names with a comma: Mia,Tom", param_hint="--names")
+    return MySeat(first), MySeat(second)
 
 
 def _seats(side: str, ai: "AiSeat | None") -> "tuple[MySeat | OpenSeat | AiSeat, ...]":

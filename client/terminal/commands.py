@@ -27,6 +27,7 @@ from server.commands import (
     Decline,
     LetAiPlay,
     Mute,
+    NextGame,
     OfferDraw,
     ReclaimSeat,
     Rematch,
@@ -38,6 +39,7 @@ from server.commands import (
     ThinkingSetting,
     Unmute,
 )
+from server.protocol.messages import Proposal
 
 
 class CommandName(Enum):
@@ -55,6 +57,9 @@ class CommandName(Enum):
     TAKEBACK = "takeback"
     ACCEPT = "accept"
     REMATCH = "rematch"
+    NEXT = "next"
+    EASIER = "easier"
+    HARDER = "harder"
     DECLINE = "decline"
     ABORT = "abort"
     SIT = "sit"
@@ -123,6 +128,10 @@ COMMANDS = {command.value: command for command in CommandName}
 THINKING_SETTINGS: tuple[ThinkingSetting, ...] = get_args(ThinkingSetting)
 #: The error message for an `ai` with an unknown argument.
 AI_USAGE = "type ai and a level (ai 3) or a persona (ai average), or ai off"
+#: The error message for a `next` without a game.
+NEXT_USAGE = "type next and a game: next othello, next chess same level 3, next sticks rows=1-3-5"
+#: The words for the sides in the next match: for each seat, the one that its player holds now.
+SEAT_WORDS = {"same": (0, 1), "swap": (1, 0)}
 #: Maximum number of moves that an error message lists.
 MAX_LISTED_MOVES = 12
 
@@ -326,6 +335,9 @@ HELP = (
     ("", CommandName.CLAIM, "claim a draw, where the rules allow it"),
     ("", CommandName.TAKEBACK, "take your last move back, or ask to"),
     ("", CommandName.REMATCH, "another match with sides swapped, or accept one"),
+    ("", CommandName.NEXT, "another game here: next othello same level 3"),
+    ("", CommandName.EASIER, "another match, against an easier level of the AI"),
+    ("", CommandName.HARDER, "the same against a harder level"),
     ("", CommandName.ACCEPT, "accept what the other side offers or asks for"),
     ("", CommandName.DECLINE, "decline it"),
     ("", CommandName.SIT, "take a free seat; sit White: that one"),
@@ -354,6 +366,9 @@ PERMITTED_AS = {
     CommandName.DRAW: "offer_draw",
     CommandName.TAKEBACK: "takeback",
     CommandName.REMATCH: "rematch",
+    CommandName.NEXT: "next_game",
+    CommandName.EASIER: "next_game",
+    CommandName.HARDER: "next_game",
     CommandName.ACCEPT: "accept",
     CommandName.DECLINE: "decline",
     CommandName.SIT: "sit",
@@ -377,6 +392,8 @@ def is_permitted(name: CommandName, model: Model) -> bool:
     """
     if name is CommandName.CLAIM:
         return model.claim is not None
+    if name in (CommandName.EASIER, CommandName.HARDER) and ai_level(model) is None:
+        return False
     if name is CommandName.AI:
         return model.permits("add_ai") or model.permits("remove_ai")
     return name not in PERMITTED_AS or model.permits(PERMITTED_AS[name])
@@ -419,9 +436,72 @@ def plain_command(name: CommandName, model: Model, command_id: str) -> ClientCom
     kind = ROOM_COMMANDS[name]
     if kind is Takeback:
         return Takeback(id=command_id, ply=model.ply)
+    if kind is Accept and (offer := _answerable_proposal(model)) is not None:
+        return Accept(id=command_id, what="next", v=offer.v)
     if kind is Accept and model.takebacks and not model.offers:
         return Accept(id=command_id, what="takeback", ply=model.ply)
     return kind(id=command_id)  # type: ignore[call-arg]
+
+
+def _answerable_proposal(model: Model) -> Proposal | None:
+    """The opponent's proposal of the next game, unless the opponent also offers a rematch."""
+    offer = model.next_offer
+    has_offer = any(seat != model.my_seat for seat in model.offers)
+    return None if offer is None or offer.seat == model.my_seat or has_offer else offer
+
+
+def ai_level(model: Model) -> int | None:
+    """The level of the AI in the room; None without an AI at a level."""
+    levels = [each.level for each in model.seats if each is not None and each.kind == "ai"]
+    return levels[0] if levels else None
+
+
+def next_command(
+    name: CommandName, argument: str, model: Model, command_id: str
+) -> ClientCommand | str:
+    """Returns the command for the room's next game, or an error in words.
+
+    `argument` has the words of the game, by default the room's own, then in any order `same` (or
+    `swap`, the default) for the sides, `level` with a number, and options as NAME=VALUE.
+    """
+    room = model.description
+    if room is None:
+        return "the room has not arrived yet"
+    if name is not CommandName.NEXT:
+        return _at_another_level(1 if name is CommandName.HARDER else -1, model, command_id)
+    level: int | None = None
+    seats, options, game = (1, 0), dict[str, str](), list[str]()
+    words_left = argument.split()
+    while words_left:
+        word = words_left.pop(0)
+        option, equals, value = word.partition("=")
+        if equals:
+            options[option] = value
+        elif word.lower() in SEAT_WORDS:
+            seats = SEAT_WORDS[word.lower()]
+        elif word.lower() == "level" and words_left and words_left[0].isdecimal():
+            level = int(words_left.pop(0))
+        else:
+            game.append(word.lower().replace("'", "").replace("\u2019", ""))
+    if not argument:
+        return NEXT_USAGE
+    if not game:
+        options = {**room.options, **options}
+    command = NextGame(command_id, "-".join(game) or room.game, options, seats, level)
+    try:
+        return msgspec.convert(msgspec.to_builtins(command), NextGame)
+    except msgspec.ValidationError:
+        return NEXT_USAGE
+
+
+def _at_another_level(step: int, model: Model, command_id: str) -> NextGame | str:
+    """The command for another match of the room's game, against a level higher or lower."""
+    level, room = ai_level(model), model.description
+    if level is None or room is None:
+        return "no AI at a level plays here"
+    if not 1 <= level + step <= room.levels:
+        return f"{room.title} has levels 1 to {room.levels}"
+    return NextGame(command_id, room.game, room.options, (1, 0), level + step)
 
 
 def seat_command(
@@ -541,4 +621,7 @@ PARSERS: Mapping[CommandName, Callable[[CommandName, str, Model, str], ClientCom
     CommandName.UNMUTE_ALL: mute_command,
     CommandName.BAR: bar_command,
     CommandName.ALLOW_HELP: help_command,
+    CommandName.NEXT: next_command,
+    CommandName.EASIER: next_command,
+    CommandName.HARDER: next_command,
 }

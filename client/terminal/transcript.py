@@ -74,6 +74,7 @@ class Transcript:
         #: Moves that wait for their notation: ply, seat and move.
         self._unprinted_moves: list[tuple[int, int, Played]] = []
         self._is_result_unprinted = False
+        self._is_score_unprinted = False
         #: Seats whose new players have not been reported as present.
         self._arriving: set[int] = set()
         self._search_reports = SearchReports()
@@ -90,6 +91,8 @@ class Transcript:
             for seat, occupant in enumerate(model.seats)
         ]
         self._output.report(f"{', '.join(players)}")
+        if score := words.series_text(model):
+            self._output.report(score)
         earlier = [line for line in model.chat if line.identity not in self._muted]
         for line in earlier[-MAX_EARLIER_CHAT_LINES:]:
             self._output.print(f"<{self._author(model, line)}> {words.quoted(line.text)}")
@@ -129,6 +132,12 @@ class Transcript:
             case Joined():
                 if message.frozen is not None and before.frozen is None:
                     self._output.report(words.frozen_text(message.frozen))
+                if _has_other_game(before, model) and message.v == model.v:
+                    sides = [
+                        words.player_text(words.board_of(model), seat, occupant)
+                        for seat, occupant in enumerate(model.seats)
+                    ]
+                    self._output.report(f"{words.room_title(model)}. {', '.join(sides)}")
             case Snapshot():
                 self._output.report("The room is up to date again.")
             case LoggedEvent():
@@ -162,10 +171,13 @@ class Transcript:
                     if not _sends_views(model):
                         self._print_moves(model)
             case Finished():
-                self._is_result_unprinted = True
+                self._is_result_unprinted = self._is_score_unprinted = True
                 if not _sends_views(model):
                     self._print_moves(model)
                     self.prompt_after_match(model)
+            case Started(number=number, title=str() as title):
+                # The names of the sides follow with the description of the game.
+                self._output.print(f"Match {number}: {words.quoted(title)}")
             case Started(number=number, seats=seats):
                 players = " against ".join(
                     f"{words.quoted(occupant.name)} ({words.side_name(board, seat)})"
@@ -194,6 +206,16 @@ class Transcript:
                 is_mine_to_answer = model.my_seat not in (None, seat)
                 advice = " Type accept or decline." if is_mine_to_answer else ""
                 self._output.report(f"{words.player_name(model, seat)} {offer}.{advice}")
+            case Offered(seat=seat, what="next") if model.next_offer is not None:
+                advice = " Type accept or decline." if model.my_seat not in (None, seat) else ""
+                name = words.player_name(model, seat)
+                proposal = words.proposal_text(model.next_offer)
+                self._output.report(f"{name} proposes the next game: {proposal}.{advice}")
+            case Declined(seat=seat, what="next") if before.next_offer is not None:
+                is_own = before.next_offer.seat == seat
+                title = words.quoted(before.next_offer.title or "the next game")
+                verb = "withdrew the proposal of" if is_own else "declined"
+                self._output.report(f"{words.player_name(model, seat)} {verb} {title}.")
             case Declined(seat=seat, what=what):
                 self._output.report(f"{words.player_name(model, seat)} declined the {what}.")
             case AiTookOver(seat=seat):
@@ -266,6 +288,10 @@ class Transcript:
             board = words.board_of(model)
             self._output.print(words.result_text(board, match.over, model.my_seat))
         self._is_result_unprinted = False
+        if self._is_score_unprinted and match is not None and match.over is not None:
+            self._is_score_unprinted = False
+            if score := words.series_text(model):
+                self._output.report(score)
 
     def _show_view(self, before: Model, model: Model, message: View) -> None:
         """Prints the board; for a player only at the start, at their turns and at the end."""
@@ -350,9 +376,7 @@ class Transcript:
     def prompt_after_match(self, model: Model) -> None:
         """Asks what to do after a match, on a terminal."""
         if self._output.interactive:
-            self._output.prompt(
-                "rematch or quit" if model.permits("rematch") else "quit, or wait for another match"
-            )
+            self._output.prompt(words.next_match_text(model))
 
 
 class SearchReports:
@@ -390,6 +414,14 @@ class SearchReports:
 def _sends_views(model: Model) -> bool:
     """Whether the server sends views of the positions in this room."""
     return words.board_of(model) is not None and model.frozen is None
+
+
+def _has_other_game(before: Model, model: Model) -> bool:
+    """Whether the room's game or its options have changed."""
+    old, new = before.description, model.description
+    return (
+        old is not None and new is not None and (old.game, old.options) != (new.game, new.options)
+    )
 
 
 def _precedes_view(message: RoomMessage) -> bool:

@@ -12,7 +12,7 @@ from engine.view import BoardView, PositionView
 from server.bidi import isolated
 from server.events import Occupant
 from server.protocol.assessments import Assessment
-from server.protocol.messages import MatchResult, Played, Thinking
+from server.protocol.messages import MatchResult, Played, Proposal, Thinking
 
 #: The beginning of the path of a page in a text of the room's bot.
 PAGE_PATH = re.compile(r"(?<!\S)/(match|glass|learn)(?=[/?])")
@@ -246,6 +246,58 @@ def room_title(model: Model) -> str:
     if model.description is None:
         return "Plyroom"
     return model.description.title + options_text(model.description.options)
+
+
+def series_text(model: Model) -> str:
+    """The score over the matches of the room: "Score: Ada 2, Bob 1"; "" before the second one."""
+    score = model.score
+    if score is None or sum(score) <= 2:  # a match has two half points
+        return ""
+    points = [
+        f"{series_name(occupant)} {points_of(halves)}"
+        for occupant, halves in zip(model.seats, score, strict=True)
+        if occupant is not None
+    ]
+    return f"Score: {', '.join(points)}."
+
+
+def series_name(occupant: Occupant) -> str:
+    """The player of a seat in the score, in which all AIs are one."""
+    if occupant.kept_for is not None:
+        return quoted(occupant.kept_for.name)
+    return "the computer" if occupant.kind == "ai" else quoted(occupant.name)
+
+
+def points_of(halves: int) -> str:
+    """Half points as points: "2", "\u00bd", "2\u00bd"."""
+    return str(halves // 2) if halves % 2 == 0 else f"{halves // 2 or ''}\u00bd"
+
+
+def proposal_text(offer: Proposal) -> str:
+    """A proposal of the next game: "Sticks (rows 1-3-5-7), with the sides swapped"."""
+    sides = "on the same sides" if offer.seats == (0, 1) else "with the sides swapped"
+    level = "" if offer.level is None else f", level {offer.level}"
+    title = quoted(offer.title or offer.game or "")
+    return f"{title}{options_text(offer.options or {})}, {sides}{level}"
+
+
+def next_match_text(model: Model) -> str:
+    """The prompt after a match: what the viewer can do next."""
+    if not model.permits("rematch"):
+        return "quit, or wait for another match"
+    if model.may is None or "next_game" not in model.may:
+        return "rematch or quit"
+    others = "easier, harder, next GAME" if _has_lost_to_level(model) else "next GAME"
+    return f"{others}, rematch or quit"
+
+
+def _has_lost_to_level(model: Model) -> bool:
+    """Whether the viewer has lost the match to an AI at a level."""
+    over, seat = model.match.over if model.match else None, model.my_seat
+    if over is None or seat is None or model.is_one_screen or over.winner != 1 - seat:
+        return False
+    opponent = model.seats[1 - seat]
+    return opponent is not None and opponent.level is not None
 
 
 def seat_of(played: Played, ply: int) -> int:

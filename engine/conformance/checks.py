@@ -51,6 +51,8 @@ __all__ = [
     "positions",
 ]
 
+#: The results that end the moves of a game in PGN.
+RESULTS = ("1-0", "0-1", "1/2-1/2", "*")
 #: Positions in which every token is read back.
 TOKEN_POSITIONS = 300
 #: Positions in which the notation of every move is read back.
@@ -223,8 +225,9 @@ def check_moves(game: Game) -> None:
         expect(len(set(tokens)) == len(tokens), "no two moves share a token", where, tokens)
         for move, token in zip(position.moves(), tokens, strict=True):
             expect(
-                re.fullmatch(r"[!-~]{1,64}", token),
-                "a token is 1 to 64 visible ASCII characters",
+                re.fullmatch(r"[A-Za-z0-9@=+*x:.-]{1,64}", token) and token not in RESULTS,
+                "a token is 1 to 64 letters, digits and signs of @=+*:.- (files of games have"
+                " others between moves) and no result of a game, as 1-0",
                 token,
             )
             expect(

@@ -5,11 +5,12 @@ start, the moves as tokens, and who won. What a format cannot say is None, "" or
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from engine.game import Game
+from engine.game import Game, GameError, GameFault
 
 #: Finds a game by its id; raises UnknownGame (a GameError) or an error of a broken rules file.
 FindGame = Callable[[str], Game]
@@ -34,8 +35,8 @@ class Seat(Struct, frozen=True, omit_defaults=True):
 class Move(Struct, frozen=True, omit_defaults=True):
     """A move of a game.
 
-    - `token` is the move as logs have it, and `text` its notation without check for the format
-      that it came from; None in games that write tokens.
+    - `token` is the move as logs have it, and `text` its notation ("Nf3+"); None where it is not
+      known, and in games that write tokens.
     - `spent_ms` is the time that the move took, `clock_ms` what its player's clock showed after it.
     - `eval` is an evaluation of the position after the move as in PGN, "0.25", "#-3" or "0.25,18"
       with a depth: for White where a side has that name, otherwise for the first seat.
@@ -112,4 +113,35 @@ class BadGame(Struct, frozen=True):
 
 
 class Unwritable(Exception):
-    """A format cannot write this game; the message says why, as a sentence without a full stop."""
+    """A format cannot write a game; the message is a sentence without a full stop that says why."""
+
+
+@cache
+def white_seat(game: Game, options: tuple[tuple[str, str], ...]) -> int | None:
+    """The seat of the side that is called White; None in a game without one."""
+    names = [seat.name for seat in game.board(dict(options)).seats]
+    return names.index("White") if "White" in names else None
+
+
+@cache
+def standard_start(game: Game, options: tuple[tuple[str, str], ...]) -> str:
+    """The position at the start of a game with these options, as text."""
+    return game.start(dict(options)).text()
+
+
+def with_texts(record: GameRecord, game: Game) -> GameRecord:
+    """The record with the notation of each move, in a game that has one.
+
+    Moves that lack it, as in old logs, are replayed. Raises Unwritable if the rules refuse them.
+    """
+    if game.rules.notation is None or all(move.text is not None for move in record.moves):
+        return record
+    moves: list[Move] = []
+    try:
+        position = game.position(record.start, record.options)
+        for move in record.moves:
+            position = position.replay(move.token)
+            moves.append(structs.replace(move, text=move.text or position.played()))
+    except (GameError, GameFault) as error:
+        raise Unwritable(f"the rules no longer allow move {len(moves) + 1}: {error}") from error
+    return structs.replace(record, moves=tuple(moves))

@@ -1,15 +1,18 @@
-"""The formats of files that games are written in and read from, by name."""
+"""The formats of files that games are written in, by name. Readers are in `engine.formats.read`."""
 
 from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import Struct
 
-from engine.formats.record import BadGame, FindGame, GameRecord
+from engine.formats.json_lines import format_json_line
+from engine.formats.othello_texts import format_ggf, format_transcript
+from engine.formats.pdn import GAME_TYPES, format_pdn
+from engine.formats.pgn import format_pgn
+from engine.formats.record import FindGame, GameRecord, Unwritable
+from engine.formats.sgf import NUMBERS, format_sgf
 
-#: Reads the games of a file, given in parts of any size: each is a record or a game that is bad.
-Parse = Callable[[Iterable[bytes], FindGame], Iterator[GameRecord | BadGame]]
-#: Writes games: each text of the result is that of one game, with what separates it from the next.
-Write = Callable[[Iterable[GameRecord], FindGame], Iterator[str]]
+#: Writes a game as text that ends with what separates it from the next; raises Unwritable.
+FormatGame = Callable[[GameRecord, FindGame], str]
 
 
 class Format(Struct, frozen=True):
@@ -24,13 +27,37 @@ class Format(Struct, frozen=True):
     suffix: str
     media_type: str
     games: tuple[str, ...] | None
-    format: Write
-    parse: Parse | None = None
+    format_game: FormatGame
 
     def is_for(self, game: str) -> bool:
         """Whether games with this id can be written in the format."""
         return self.games is None or game in self.games
 
+    def write(
+        self, records: Iterable[GameRecord], find_game: FindGame
+    ) -> Iterator[str | Unwritable]:
+        """For each game its text, or why the format cannot write it."""
+        for record in records:
+            try:
+                yield self.format_game(record, find_game)
+            except Unwritable as error:
+                yield error
 
-#: All formats by name.
-FORMATS: dict[str, Format] = {}
+
+#: All formats by name: those of single games before those of all, the usual one of a game first.
+FORMATS = {
+    each.name: each
+    for each in (
+        Format("pdn", "PDN", "pdn", "application/x-draughts-pdn", tuple(GAME_TYPES), format_pdn),
+        Format("sgf", "SGF", "sgf", "application/x-go-sgf", tuple(NUMBERS), format_sgf),
+        Format("ggf", "GGF", "ggf", "application/x-othello-ggf", ("othello",), format_ggf),
+        Format("txt", "Transcript", "txt", "text/plain", ("othello",), format_transcript),
+        Format("pgn", "PGN", "pgn", "application/x-chess-pgn", None, format_pgn),
+        Format("jsonl", "JSON", "jsonl", "application/jsonl", None, format_json_line),
+    )
+}  # fmt: skip
+
+
+def formats_of(game: str) -> list[Format]:
+    """The formats of a game, the usual one first."""
+    return [each for each in FORMATS.values() if each.is_for(game)]

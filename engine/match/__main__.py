@@ -2,12 +2,14 @@
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
 
 from engine.command_line import MAX_NUMBER, between, count, count_or_zero, option
+from engine.formats.pgn import format_pgn
+from engine.formats.record import GameRecord, Move, Over, Seat
 from engine.game import GameError
 from engine.match.description import DescriptionError, parse_description
 from engine.match.log import Header, Log, LogError, Record
@@ -94,6 +96,12 @@ def main(arguments: list[str] | None = None) -> int:
     finally:
         log.close()
     assert summary is not None, "a match has one pair at least"
+    if args.pgn is not None:
+        try:
+            write_pgn(header, log.records, args.pgn)
+        except OSError as error:
+            print(f"cannot write {args.pgn}: {error.strerror}", file=sys.stderr)
+            return 1
     if sys.stderr.isatty():
         print("\r\033[K", end="", file=sys.stderr)
     if args.json:
@@ -106,6 +114,30 @@ def main(arguments: list[str] | None = None) -> int:
                 " and these players are deterministic"
             )
     return 0
+
+
+def write_pgn(header: Header, records: Iterable[Record], path: Path) -> None:
+    """Writes the games of a log as PGN. The file has its name only when it is whole."""
+    part = path.with_name(f"{path.name}.part")
+    with part.open("w", encoding="utf-8", newline="\n") as file:
+        for record in records:
+            file.write(format_pgn(game_record(header, record), load_game))
+    part.replace(path)
+
+
+def game_record(header: Header, record: Record) -> GameRecord:
+    """A game of a log. The description of a player is its name."""
+    game = load_game(header.game)
+    names = header.players if record.seat == 0 else header.players[::-1]
+    winner = record.seat if record.half_points == 2 else 1 - record.seat
+    how = "forfeit" if record.forfeit else "board"
+    return GameRecord(
+        "", game.id, dict(header.options), header.rules, game.start(header.options).text(),
+        tuple([Seat(name, "ai") for name in names]),
+        tuple([Move(token) for token in record.moves.split()]),
+        Over(None if record.half_points == 1 else winner, how, record.reason),
+        tags={"Event": f"Engine match, seed {header.seed}", "Round": str(record.n + 1)},
+    )  # fmt: skip
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -175,6 +207,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="the log, in JSON lines; the match resumes from an existing one",
     )
+    parser.add_argument(
+        "--pgn",
+        type=Path,
+        metavar="FILE",
+        help="write the games to this file as PGN at the end; those of a resumed log too",
+    )
     parser.add_argument("--fresh", action="store_true", help="overwrite the log")
     parser.add_argument("--compact", action="store_true", help="log digests instead of moves")
     parser.add_argument(
@@ -193,6 +231,8 @@ def _header(args: argparse.Namespace) -> Header:
 
     Raises GameError or DescriptionError if the request is wrong.
     """
+    if args.pgn is not None and args.compact:
+        raise DescriptionError("--compact logs no moves, which --pgn needs")
     game = load_game(args.game)
     options = game.check_options(dict(args.option))
     players = list(args.player)

@@ -2,8 +2,9 @@
 
     python -m engine.reference.lessons client/web/pages/learn/pictures
 
-writes the small picture of each lesson into that folder, and beside the lessons the documents of
-those that are stored. Tests compare both with the searches. A picture is a searched tree without
+writes the small picture of each lesson into that folder, beside the lessons the documents of those
+that are stored, and for the client the words that lessons define. Tests compare all of them with
+the searches. A picture is a searched tree without
 text: MAX points up, MIN down, a cross is a cut-off.
 """
 
@@ -22,9 +23,19 @@ from engine.teach.lessons.document import (
     lesson_document,
     quiz_document,
 )
+from engine.teach.lessons.words import WORDS, definition_of
 from engine.teach.output.snapshot import Snapshot, snapshot
 from engine.teach.trace import Trace
 
+#: The module of the client with the words, and how it begins.
+WORDS_FILE = "glass/text/words.js"
+WORDS_HEAD = (
+    "// Written by `python -m engine.reference.lessons`: the words of the founding texts, each",
+    "// with the lesson that defines it and the sentence.",
+    "",
+    "/** @type {Record<string, [string, string]>} */",
+    "export const WORDS = {",
+)
 #: The width and the height of a picture.
 WIDTH, HEIGHT = 240, 132
 #: The margin around the tree.
@@ -210,11 +221,29 @@ def stored_file() -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
+def words_module() -> str:
+    """Returns the module of the client with the words that lessons define."""
+    rows = [
+        f"    {json(word)}: [{json(name)}, {json(definition_of(word))}],"
+        for word, (name, _) in WORDS.items()
+    ]
+    return "\n".join((*WORDS_HEAD, *rows, "};", ""))
+
+
+def json(text: str) -> str:
+    """Returns a text as JavaScript has it."""
+    return msgspec.json.encode(text).decode()
+
+
 def main(folder: Path) -> None:
-    """Writes NAME.svg for each lesson into a folder, and the file of stored documents."""
+    """Writes NAME.svg for each lesson into a folder, and the files of stored documents and words.
+
+    The folder is `pages/learn/pictures` of the client.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     for name in LESSONS:
         (folder / f"{name}.svg").write_text(lesson_picture(name), "utf-8")
+    (folder.parents[2] / WORDS_FILE).write_text(words_module(), "utf-8")
     Path(document.__file__).with_name(STORED_FILE).write_text(stored_file(), "utf-8")
 
 

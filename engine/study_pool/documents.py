@@ -3,6 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+from msgspec import structs
+
+from engine.formats.registry import FORMATS
 from engine.game import (
     GameError,
     IllegalMove,
@@ -16,6 +20,8 @@ from engine.study_pool.messages import (
     MAX_ERROR,
     BoardsJob,
     ChoicesJob,
+    FormatJob,
+    GameText,
     LessonJob,
     LessonListJob,
     Limits,
@@ -55,8 +61,24 @@ def make_document(job: StudyJob, limits: Limits) -> Any:
         QuizJob: lambda quiz: quiz_json(quiz.name),
         ChoicesJob: lambda _: list_choices(limits.max_nodes, limits.seconds),
         BoardsJob: lambda boards: boards_of(boards.request),
+        FormatJob: texts_of,
     }
     return makers[type(job)](job)
+
+
+def texts_of(job: FormatJob) -> list[GameText]:
+    """Returns the texts of games in a format, in their order."""
+    records = [
+        structs.replace(record, thoughts={ply: msgspec.Raw(body) for ply, body in thoughts.items()})
+        for record, thoughts in zip(job.records, job.thoughts, strict=True)
+    ]
+    written = FORMATS[job.format].write(records, load_game)
+    return [
+        GameText(record.match, text)
+        if isinstance(text, str)
+        else GameText(record.match, refused=str(text))
+        for record, text in zip(records, written, strict=True)
+    ]
 
 
 def boards_of(request: BoardsRequest) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Literal
 from msgspec import Struct, msgpack
 
 from engine.child_process import framing
+from engine.formats.record import GameRecord
 from engine.teach.requests.request import BoardsRequest, TraceRequest
 
 #: Maximum length of a message, in bytes.
@@ -56,11 +57,37 @@ class BoardsJob(Struct, frozen=True, tag=True):
     request: BoardsRequest
 
 
-StudyJob = TraceJob | LessonListJob | LessonJob | QuizJob | LessonTraceJob | ChoicesJob | BoardsJob
+class FormatJob(Struct, frozen=True, tag=True):
+    """The texts of games in a format of files.
+
+    `thoughts` are, for each record, the reports of the AI's searches as JSON by ply.
+    """
+
+    format: str
+    records: tuple[GameRecord, ...]
+    thoughts: tuple[dict[str, bytes], ...]
+
+
+class GameText(Struct, frozen=True, omit_defaults=True):
+    """A game in a format: an element of the document of a FormatJob.
+
+    `refused` says why the format cannot write it; then there is no text.
+    """
+
+    match: str
+    text: str = ""
+    refused: str = ""
+
+
+StudyJob = (
+    TraceJob | LessonListJob | LessonJob | QuizJob | LessonTraceJob | ChoicesJob | BoardsJob
+    | FormatJob
+)  # fmt: skip
 #: The jobs of lessons, whose searches the program defines.
 LESSON_JOBS = (LessonJob, QuizJob, LessonTraceJob)
-#: The jobs that users define, which may take as long as the limit allows.
-SEARCHES = (TraceJob,)
+#: The jobs that users define, which may take as long as the limit allows or come one after the
+#: other for minutes.
+SEARCHES = (TraceJob, FormatJob)
 
 
 #: How many times its processor time a job may take in all, with its waits for the processor.

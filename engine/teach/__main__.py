@@ -21,8 +21,8 @@ from engine.teach.algorithms.order import ORDERS
 from engine.teach.algorithms.study import INF
 from engine.teach.errors import NotPossible, TeachError
 from engine.teach.lessons.catalogue import LESSONS, TOPICS, lesson_traces, load_lesson
-from engine.teach.lessons.lesson import Lesson, format_lesson, root_of
-from engine.teach.lessons.quiz import ask_questions
+from engine.teach.lessons.lesson import Figure, Lesson, Statements, format_lesson, root_of
+from engine.teach.lessons.quiz import ask_questions, ask_statements
 from engine.teach.options import check_options, has_subject, make_parser, make_task
 from engine.teach.output.classic import classic_match, play_classic
 from engine.teach.output.compare import format_comparison
@@ -179,7 +179,8 @@ def _show_lesson(options: argparse.Namespace) -> None:
     if options.json:
         sys.stdout.write(_json(traces))
     elif options.step or options.quiz:
-        _interact(options, shown)
+        statements = lesson.exercise if isinstance(lesson.exercise, Statements) else None
+        _interact(options, shown, statements if options.quiz else None)
     else:
         style = terminal_style(sys.stdout)
         sys.stdout.write(format_lesson(lesson, traces, _log(options), style))
@@ -188,12 +189,12 @@ def _show_lesson(options: argparse.Namespace) -> None:
 def _shown_searches(lesson: Lesson, traces: Sequence[Trace]) -> list[Searched]:
     """The searches to draw, to step through and to ask about.
 
-    They are those that the page draws, or the small ones if it draws none. The page of an exercise
-    draws its tree only; there they are the searches that it does not draw.
+    They are those that the page draws, or the small ones if it draws none. The page of a figure to
+    complete draws its tree only; there they are the searches that it does not draw.
     """
     runs = zip(lesson.runs, traces, strict=True)
     searched = [(run, trace, root_of(run.subject, run.plan.utilities)) for run, trace in runs]
-    if lesson.solution:
+    if isinstance(lesson.exercise, Figure):
         return [(trace, root) for run, trace, root in searched if run.log == "none"]
     drawn = [(trace, root) for run, trace, root in searched if run.log != "none"]
     small = [(t, root) for _, t, root in searched if t.counts.nodes <= MAX_SMALL_NODES]
@@ -222,8 +223,13 @@ def _log(options: argparse.Namespace) -> str | None:
     return log
 
 
-def _interact(options: argparse.Namespace, searched: Sequence[Searched]) -> None:
-    """Steps through the searches, or asks questions about them, until the user quits."""
+def _interact(
+    options: argparse.Namespace, searched: Sequence[Searched], statements: Statements | None = None
+) -> None:
+    """Steps through the searches, or asks questions about them, until the user quits.
+
+    The statements of an exercise come first.
+    """
     size = shutil.get_terminal_size()
     screen = Screen(
         sys.stdout.write,
@@ -232,6 +238,8 @@ def _interact(options: argparse.Namespace, searched: Sequence[Searched]) -> None
         size.lines,
         sys.stdout.isatty() and sys.stdin.isatty(),
     )
+    if statements is not None and not ask_statements(statements, screen):
+        return
     for trace, root in searched:
         is_finished = (
             ask_questions(trace, root, screen) if options.quiz else step_through(trace, screen)
@@ -265,7 +273,7 @@ def _topics() -> str:
     """The lessons by topic, on one screen."""
     lines = ["plyroom teach LESSON shows one of these lessons, in this order for a course:"]
     for topic, names in TOPICS.items():
-        lines += ["", f"{topic}:"]
+        lines.append(f"{topic}:")
         lines += textwrap.wrap(
             ", ".join(names),
             76,
@@ -273,7 +281,7 @@ def _topics() -> str:
             initial_indent="  ",
             subsequent_indent="  ",
         )
-    return "\n".join([*lines, "", "--list has their titles, --help all options."]) + "\n"
+    return "\n".join([*lines, "--list has their titles, --help all options."]) + "\n"
 
 
 def _list() -> str:

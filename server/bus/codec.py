@@ -30,6 +30,7 @@ from server.commands import Count, RoomId
 from server.events import parse_event_body
 from server.protocol import messages as wire
 from server.store.base import StoredEvent
+from server.store.people import shown_json
 
 #: Length of a message's `seal`, a truncated HMAC-SHA256, in bytes.
 MAC_BYTES = 16
@@ -215,7 +216,8 @@ class Codec:
             body = bytes(envelope.says)
             if not hmac.compare_digest(self._mac(topic, body).encode(), envelope.seal.encode()):
                 raise InvalidMessage("not authenticated by a node of this store")
-            return _parse_body(topic, body)
+            # A node of an earlier version sends names and lines as people typed them.
+            return _parse_body(topic, shown_json(body))
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             raise InvalidMessage(str(error)) from error
 

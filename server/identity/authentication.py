@@ -47,8 +47,8 @@ async def authenticate(
     """Returns the guest of the token or of a cookie, or makes a new guest.
 
     A client names its token on purpose, so an unknown token is refused. A browser sends its cookie
-    automatically, so an unknown cookie gives a new guest. A notice says so, unless it is a cookie of
-    the old name, which may be another server's on that host. A name renames the guest.
+    automatically, so an unknown cookie gives a new guest. A notice says so, unless the cookie is of
+    the old name, and so perhaps of another server on that host. A name renames the guest.
     Raises TokenUnknown, LimitExceeded for too many new guests of the address or names of the guest,
     CommandRejected for the name, and StoreError.
     """

@@ -18,10 +18,13 @@ import msgspec
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from engine.formats.registry import FORMATS
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import load_game
 from server.app import DATABASE_FILE, data_location
 from server.ops.calibration import calibrate, format_calibration
+from server.ops.export import Wanted
+from server.ops.export import export as export_matches
 from server.ops.verify import verify as verify_store
 from server.settings import SettingError, Settings, expand_user, settings_from_env
 from server.store import backup as backups
@@ -269,6 +272,55 @@ def calibration(
         click.echo(msgspec.json.encode(each) if as_json else format_calibration(each))
     if not shown:
         click.echo("there are no finished matches of an AI to compare", err=True)
+
+
+@main.command()
+@click.argument("matches", metavar="[MATCH]...", nargs=-1)
+@click.option("--format", "name", type=click.Choice(list(FORMATS)), default="jsonl")
+@click.option("--game")
+@click.option("--player")
+@click.option("--since", type=int, metavar="SECONDS")
+@click.option("--until", type=int, metavar="SECONDS")
+@click.option("--max", "maximum", type=click.IntRange(1))
+@click.option("--unlisted", is_flag=True, help="Matches of unlisted rooms too.")
+@database_options
+def export(
+    matches: tuple[str, ...],
+    name: str,
+    game: str | None,
+    player: str | None,
+    since: int | None,
+    until: int | None,
+    maximum: int | None,
+    unlisted: bool,
+    data: Path | None,
+    database: str | None,
+) -> None:
+    """Write matches to standard output in a format of files, newest first.
+
+    `plyroom export` calls this command, and writes to a file.
+    """
+    settings = effective_settings(data, database)
+    _existing_location(settings)
+    ignore_overflow()
+    since_ms, until_ms = (None if each is None else 1000 * each for each in (since, until))
+    wanted = Wanted(
+        ids=matches, game=game, player=player, since_ms=since_ms, until_ms=until_ms,
+        is_unlisted=unlisted, maximum=maximum,
+    )  # fmt: skip
+    write = sys.stdout.buffer.write
+    with progress("matches") as report_progress:
+        count, refused = run_in_transaction(
+            settings,
+            lambda c: export_matches(c, wanted, FORMATS[name], write, report_progress),
+            snapshot=True,
+        )
+    sys.stdout.buffer.flush()
+    for sentence in refused:
+        click.echo(sentence, err=True)
+    if not count:
+        click.echo("there are no such matches", err=True)
+    sys.exit(1 if refused and not count else 0)
 
 
 def _existing_location(settings: Settings) -> str:

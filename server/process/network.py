@@ -105,6 +105,11 @@ def network_addresses(is_ipv6: bool = False) -> tuple[str, ...]:
     return tuple(dict.fromkeys(_local_addresses(is_ipv6)))
 
 
+def is_for_networks(host: str) -> bool:
+    """Whether `host` stands for all networks of this machine, or all its IPv4 networks."""
+    return host in (*ALL_NETWORKS, ALL_IPV4)
+
+
 def shared_addresses(host: str) -> tuple[str, ...]:
     """The addresses at which other machines reach a server that listens on `host`, if that stands
     for networks of this machine; the most likely one first.

@@ -62,23 +62,25 @@ _WORDS = (
     "administrator", "moderator", "cp", "cpu", "computer",
 )  # fmt: skip
 #: Names that need their exact letters, because "Al", "Ali" and "Cpl. Smith" are people.
-_EXACT = re.compile(r"(the)?ai\d*|cp\d.*|level\d.*")
+_EXACT = re.compile(r"(the)?ai\d*|cp\d.*|(level|lvl|lv)\d.*")
 #: The characters that look like another one: l and 1 like i, 0 like o.
 _FOLD = str.maketrans("l10", "iio")
-#: A number after folding.
-_NUMBER = "[io2-9]+"
+#: The digits that stand for letters, as in "5erver" and "Lev3l 5".
+_DIGITS = str.maketrans("345678", "easgtb")
+_DIGITS_BEFORE_LETTERS = re.compile(".*[a-z]")
+#: A number after folding, in words and in Roman digits too.
+_NUMBER = "([io2-9]+|[ivx]+|one|two|three|four|five|six|seven|eight|nine|ten)"
 
 
 def is_reserved(name: str) -> bool:
     """Whether people could take a person with this name for the server, its bot or an AI."""
     letters = _skeleton(name)
-    folded = _folded(letters)
     words, pattern = _reserved()
-    return (
-        bool(_EXACT.fullmatch(letters))
-        or _folded(letters.rstrip("0123456789")) in words
-        or folded in words
-        or bool(pattern.search(folded))
+    return bool(_EXACT.fullmatch(letters)) or any(
+        _folded(text.rstrip("0123456789")) in words
+        or _folded(text) in words
+        or bool(pattern.search(_folded(text)))
+        for text in {letters, _with_letters(letters), letters.translate(_DIGITS)}
     )
 
 
@@ -91,8 +93,9 @@ def _reserved() -> tuple[frozenset[str], re.Pattern[str]]:
     personas = [f"{before}{persona}" for persona in PERSONAS for before in ("", "the ", "AI ")]
     words = frozenset(_folded(_skeleton(word)) for word in (*_WORDS, *strategies, *personas))
     titles = "|".join(sorted({re.escape(_folded(_skeleton(title))) for title in strategies}))
-    product, ai, level = (_folded(_skeleton(text)) for text in (BOT_NAME, "AI level", "level"))
-    return words, re.compile(f"{product}|^{ai}|^{level}{_NUMBER}$|^cp{_NUMBER}({titles})")
+    product, level, lvl = (_folded(_skeleton(text)) for text in (BOT_NAME, "level", "lvl"))
+    levels = f"({level}|{lvl})"
+    return words, re.compile(f"{product}|^ai{levels}|^{levels}{_NUMBER}$|^cp{_NUMBER}({titles})")
 
 
 def _folded(skeleton: str) -> str:
@@ -100,16 +103,42 @@ def _folded(skeleton: str) -> str:
     return skeleton.translate(_FOLD).replace("rn", "m")
 
 
+def _with_letters(skeleton: str) -> str:
+    """A skeleton with letters in place of digits, but not of the number behind the last letter."""
+    return _DIGITS_BEFORE_LETTERS.sub(lambda match: match[0].translate(_DIGITS), skeleton, count=1)
+
+
 #: Letters of other scripts, and symbols, that look like a Latin letter: a part of confusables.txt
 #: (UTS #39). Both cases stand here, because "Η" and "η" look like different letters.
 _LOOKALIKES = {
     ord(character): latin
     for latin, characters in {
-        "a": "ΑαАаɑᎪꓮ@", "b": "ΒβВЬьᏴꓐ", "c": "ϹϲСсᏟꓚ¢", "d": "ԀԁᎠꓓ", "e": "ΕεЕеҽᎬꓰ€", "f": "ϜҒꓝ",
-        "g": "ԌցᏀꓖ", "h": "ΗНһհᎻꓧ", "i": "ΙιІіӀӏוןاᏆꓲ|!", "j": "ЈјյᎫꓙ", "k": "ΚκКкᏦꓗ", "l": "ԼᏞꓡ£",
-        "m": "ΜМмᎷꓟ", "n": "ΝηПпոռꓠ", "o": "ΟοσОоՕօסہᎾꓳ", "p": "ΡρРрᏢꓑ", "q": "Ԛԛզգ", "r": "ГгᏒᎡꓣ",
-        "s": "ЅѕՏᏚꓢ$§", "t": "ΤτТтᎢꓔ", "u": "υսՍꓴ", "v": "νѴѵᏙꓦ", "w": "ωԜԝաᎳꓪ", "x": "ΧχХхꓫ",
-        "y": "ΥγУуҮүᎩᎽꓬ¥", "z": "ΖᏃꓜ",
+        "a": "ΑαАаɑᎪꓮ@ΛᗩⲀⲁ∀",
+        "b": "ΒβВЬьᏴꓐᗷⲂßẞ",
+        "c": "ϹϲСсᏟꓚ¢ᑕⲤⲥ",
+        "d": "ԀԁᎠꓓᗞᗪ",
+        "e": "ΕεЕеҽᎬꓰ€Ⲉⲉ∈",
+        "f": "ϜҒꓝᖴ",
+        "g": "ԌցᏀꓖ",
+        "h": "ΗНһհᎻꓧᕼⲎ",
+        "i": "ΙιІіӀӏוןاᏆꓲ|!ߊⵏⲒǀ∣│¡",
+        "j": "ЈјյᎫꓙᒍ",
+        "k": "ΚκКкᏦꓗⲔ",
+        "l": "ԼᏞꓡ£ᒪⳐ",
+        "m": "ΜМмᎷꓟᗰⲘ",
+        "n": "ΝηПпոռꓠⲚ",
+        "o": "ΟοσОоՕօסہᎾꓳהⲞⲟⵔዐଠㅇ〇○◯●◌ʘ°",
+        "p": "ΡρРрᏢꓑᑭⲢⲣÞþ₽",
+        "q": "Ԛԛզգ",
+        "r": "ГгᏒᎡꓣҐґᖇ",
+        "s": "ЅѕՏᏚꓢ$§ᔕႽ",
+        "t": "ΤτТтᎢꓔⲦ†",
+        "u": "υսՍꓴᑌ",
+        "v": "νѴѵᏙꓦᐯ",
+        "w": "ωԜԝաᎳꓪᗯ",
+        "x": "ΧχХхꓫ᙭Ⲭ×",
+        "y": "ΥγУуҮүᎩᎽꓬ¥Ⲩყ",
+        "z": "ΖᏃꓜⲌ",
     }.items()
     for character in characters
 }  # fmt: skip

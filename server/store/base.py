@@ -404,9 +404,6 @@ class ProjectionStore(Protocol):
     async def fill_winners(self, limit: int) -> int:
         """Does the same for the winners; `matches` filters by the winner before and after."""
 
-    async def game_counts(self, limit: int) -> dict[str, int]:
-        """How many of the latest `limit` finished public matches were of each game."""
-
     async def matches(
         self,
         limit: int,

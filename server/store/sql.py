@@ -10,7 +10,6 @@ from sqlalchemy import (
     and_,
     bindparam,
     delete,
-    func,
     insert,
     or_,
     select,
@@ -317,20 +316,6 @@ class SqlProjections:
                 .returning(c.id)
             )
         )
-
-    async def game_counts(self, limit: int) -> dict[str, int]:
-        c = t.matches.c
-        latest = (
-            select(c.game)
-            .where(c.public.is_(True), c.finished_ms.is_not(None))
-            .order_by(c.finished_ms.desc())
-            .limit(limit)
-            .subquery()
-        )
-        rows = await self._database.select(
-            select(latest.c.game, func.count()).group_by(latest.c.game)
-        )
-        return {row[0]: row[1] for row in rows}
 
     async def matches(
         self,

@@ -78,6 +78,15 @@ def refusal_answer(error: ApiError) -> web.Response:
     return response
 
 
+def public_origin(request: web.Request, url: str) -> str:
+    """The address of this server for links, without a path: `url`, the operator's setting, or else
+    the one that the request names.
+    """
+    origin = request.get(ORIGIN)  # None for a request that is refused before the middleware
+    is_https = request.secure or (origin is not None and origin.is_https)
+    return url or f"{'https' if is_https else 'http'}://{request.headers.get('Host', '')}"
+
+
 def query_number(request: web.Request, name: str, default: int, minimum: int, maximum: int) -> int:
     """A number of the query string. Raises ApiError unless it is from `minimum` to `maximum`."""
     text = request.query.get(name)

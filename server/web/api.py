@@ -35,6 +35,7 @@ from server.web.answers import (
     too_many_requests,
 )
 from server.web.bodies import read_body
+from server.web.export import Exports
 from server.web.games import Games
 from server.web.headers import SECURITY_HEADERS, transport_security
 from server.web.lessons import Lessons
@@ -113,6 +114,7 @@ def make_app(
             *Games(api.ports).routes(),
             *matches.routes(),
             *MatchEvents(api.ports).routes(),
+            *Exports(api.ports).routes(),
             *Variations(api.ports, matches).routes(),
             *Analyses(api.ports, api.feed).routes(),
             *MyMatches(api.ports, matches).routes(),

@@ -35,7 +35,9 @@ PAGE_TABLE = "pages.js"
 #: The module beside a page's own with the table of its parts, if it has one.
 PART_TABLE = "later.js"
 
-#: A comment that takes whole lines. A JSDoc cast in front of an expression stays.
+#: A JSDoc cast in front of an expression.
+_CAST = re.compile(r"/\*\* @type \{[^\n]*?\} \*/ ?")
+#: A comment that takes whole lines.
 _COMMENT = re.compile(r"^[ \t]*(?:/\*(?:(?!\*/).)*\*/|//[^\n]*)[ \t]*$", re.MULTILINE | re.DOTALL)
 #: An entry of the table of pages: its path, its module and its style sheets.
 _PAGE = re.compile(
@@ -158,8 +160,8 @@ def client_folder() -> Path:
 
 
 def shorten(text: str) -> str:
-    """A module or a style sheet without lines of comments, blank lines and indentation."""
-    lines = (line.strip() for line in _COMMENT.sub("", text).split("\n"))
+    """A module or a style sheet without lines of comments, casts, blank lines and indentation."""
+    lines = (line.strip() for line in _CAST.sub("", _COMMENT.sub("", text)).split("\n"))
     return "\n".join([line for line in lines if line])
 
 

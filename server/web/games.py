@@ -1,4 +1,4 @@
-"""The HTTP API for the games: their options, levels, rules and boards, the most played first."""
+"""The HTTP API for the games: their options, levels, rules and boards, in one fixed order."""
 
 import asyncio
 import math
@@ -14,24 +14,15 @@ from engine.rules.measured import measured_of
 from engine.rules.registry import game_ids
 from server.ports import Ports
 from server.protocol.level_names import level_names
-from server.store.base import StoreError
 from server.web.encodings import Encoded, encode
 
 log = structlog.get_logger()
-
-#: The number of finished matches that decide the order of the games.
-COUNTED_MATCHES = 1000
-#: Time for which the order of the games is cached, in ms.
-ORDER_MS = 60_000
 
 _encode = msgspec.json.Encoder().encode
 
 
 def well_known_place(game: Game) -> float:
-    """The game's place among those that most people know, from 1; infinity for any other game.
-
-    These come first as long as few matches have been played.
-    """
+    """The game's place among those that most people know, from 1; infinity for any other game."""
     return measured_of(game).well_known or math.inf
 
 
@@ -42,10 +33,9 @@ class Games:
         self._ports = ports
         #: The entry of each game as JSON, without those that fail.
         self._entries: dict[str, msgspec.Raw] = {}
-        #: The ids of the games in the order of `_list`.
+        #: The ids of the games in the list.
         self._listed: list[str] | None = None
         self._list = Encoded(b"")
-        self._ordered_ms: int | None = None
         #: Held while the list is made: other requests wait for it.
         self._lock = asyncio.Lock()
 
@@ -54,52 +44,37 @@ class Games:
         return [web.get("/api/games", self.games)]
 
     async def games(self, request: web.Request) -> web.Response:
-        """Lists the games with their options, levels, rules and boards, the most played first.
+        """Lists the games with their goals, options, levels, rules and boards: those that most
+        people know first, then the others by title. The order is always the same.
 
         A game whose file fails is left out, and so is one that is refused because a rule hung.
         """
         async with self._lock:
-            now_ms = self._ports.uptime_ms()
-            is_new = self._ordered_ms is not None and now_ms - self._ordered_ms < ORDER_MS
-            if not is_new or not refused_games.keys().isdisjoint(self._listed or ()):
-                await self._order()
-                self._ordered_ms = now_ms
+            if self._listed is None or not refused_games.keys().isdisjoint(self._listed):
+                await self._make_list()
         return self._list.response(request, "application/json", "no-cache")
 
-    async def _order(self) -> None:
-        """Sorts the list by the number of matches, and encodes it if its order has changed."""
+    async def _make_list(self) -> None:
+        """Encodes the list of the games that can be played."""
         if not self._entries:
             self._entries = await self._make_entries()
-        counts = await self._counts()
-        playable = [game_id for game_id in self._entries if game_id not in refused_games]
-        order = sorted(playable, key=lambda game_id: -counts.get(game_id, 0))
-        if order == self._listed:
-            return
-        body = _encode({"games": [self._entries[game_id] for game_id in order]})
+        listed = [game_id for game_id in self._entries if game_id not in refused_games]
+        body = _encode({"games": [self._entries[game_id] for game_id in listed]})
         self._list = await asyncio.to_thread(encode, body)
-        self._listed = order
-
-    async def _counts(self) -> dict[str, int]:
-        """How often each game was played lately; none if the store fails."""
-        try:
-            return await self._ports.store.projections.game_counts(COUNTED_MATCHES)
-        except StoreError as error:
-            log.warning("store unavailable", duty="order of the games", error=str(error))
-            return {}
+        self._listed = listed
 
     async def _make_entries(self) -> dict[str, msgspec.Raw]:
         entries: dict[str, msgspec.Raw] = {}
-        places: dict[str, float] = {}
+        places: dict[str, tuple[float, str]] = {}
         for game_id in game_ids():
             try:
                 game = self._ports.find_game(game_id)
-                places[game_id] = well_known_place(game)
+                places[game_id] = well_known_place(game), game.title
                 entries[game_id] = msgspec.Raw(msgspec.json.encode(_entry(game)))
             # A plug-in may raise anything; the other games stay available.
             except Exception:
                 log.exception("game left out", game=game_id)
             await asyncio.sleep(0)  # serve other requests between the games
-        # Games that were played equally often keep this order.
         return {game_id: entries[game_id] for game_id in sorted(entries, key=places.__getitem__)}
 
 

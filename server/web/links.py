@@ -11,7 +11,7 @@ from aiohttp import web
 from server.address import public_urls
 from server.limits.by_address import LimitExceeded, RateLimit
 from server.ports import Ports
-from server.process.network import is_container, shared_addresses
+from server.process.network import is_container, is_for_networks, shared_addresses
 from server.settings import EXAMPLE_URL
 from server.web.answers import ORIGIN, ApiError, json_answer, too_many_requests
 
@@ -57,7 +57,7 @@ class Links:
         and cannot know how others reach it: then `advice` is a sentence for the person.
         """
         links = self._links(request)
-        is_advised = not links and self._is_container and shared_addresses(self._settings.host)
+        is_advised = not links and self._is_container and is_for_networks(self._settings.host)
         return json_answer({"links": links} | ({"advice": SET_URL} if is_advised else {}))
 
     async def qr_code(self, request: web.Request) -> web.Response:

@@ -18,7 +18,7 @@ from server.address import parse_host
 from server.net.listener import is_host_allowed
 from server.ports import Ports
 from server.process.network import browser_names
-from server.web.api import is_https
+from server.web.answers import public_origin
 from server.web.bundles import bundle_of
 from server.web.client_files import APP, MIME, ClientPage, read_client
 from server.web.encodings import Encoded, encode_files
@@ -155,8 +155,7 @@ class Pages:
         host = request.headers.get("Host", "")
         if not is_host_allowed(host, self._names):
             return self._refuse_name(request, host)
-        scheme = "https" if is_https(request) else "http"
-        origin = self._ports.settings.url or f"{scheme}://{host}"
+        origin = public_origin(request, self._ports.settings.url)
         text = fill(
             self._html,
             base=self.base,

@@ -138,7 +138,7 @@ def test_a_file_that_is_no_game(tmp_path: Path) -> None:
     file.write_text("1. e4 e4")
     result = CliRunner().invoke(main, ["analyse", str(file)])
     assert result.exit_code == 1
-    assert "move 2, 'e4', is not legal" in result.output
+    assert "'e4' stands there, a legal move of Black" in result.output
     assert command.analyse.help is not None
 
 

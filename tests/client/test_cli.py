@@ -38,6 +38,7 @@ def test_every_command_of_the_server_has_help(command: str) -> None:
 def test_the_client_has_these_commands() -> None:
     assert CLIENT_COMMANDS == [
         "analyse",
+        "export",
         "games",
         "join",
         "play",
@@ -160,6 +161,9 @@ def test_games_as_json_prints_a_line_for_each() -> None:
         (["join", "not an id"], "neither an id nor a link"),
         (["watch", "http://host"], "is not a link to a room"),
         (["replay", "abc", "--ply", "-1"], "-1 is not in the range"),
+        (["export", "abc", "--game", "chess"], "matches, or filters for the list, not both"),
+        (["export", "--since", "yesterday"], "a day is written as 2026-11-28"),
+        (["export", "--unlisted"], "a server keeps them private"),
         (["nonsense"], "No such command"),
         (["play"], "Missing argument 'GAME'"),
     ],
@@ -179,6 +183,7 @@ def test_wrong_usage_is_explained(arguments: list[str], explanation: str) -> Non
         ["join", "abc", "--url", "127.0.0.1:1"],
         ["watch", "http://127.0.0.1:1/room/abc"],
         ["replay", "http://127.0.0.1:1/match/abc"],
+        ["export", "http://127.0.0.1:1/match/abc"],
     ],
 )
 def test_an_unreachable_server_is_reported_with_advice(

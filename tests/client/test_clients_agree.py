@@ -11,16 +11,22 @@ from client.terminal.commands import (
     bar_command,
     help_command,
     mute_command,
+    next_command,
     seat_command,
 )
 from server.commands import Bar, Command, Configure
 from server.events import Occupant, Player
-from server.protocol.messages import ChatLine, ClientMessage, Join, Leave
+from server.protocol.messages import ChatLine, ClientMessage, Join, Leave, RoomDescription
 
 WEB = Path(__file__).parents[2] / "client" / "web"
 #: The commands that line mode sends without a word of their own: it follows the room, and a line
 #: that is a move or begins with / is played or said, and /hint asks the bot.
 WITHOUT_A_WORD = {"join", "leave", "move", "chat", "hint"}
+
+DESCRIPTION = RoomDescription(
+    game="sticks", title="Sticks", options={}, visibility="public", host="ada", created_ms=0,
+    levels=8, view=None,
+)  # fmt: skip
 
 
 def protocol_commands() -> set[str]:
@@ -66,6 +72,8 @@ def line_mode_commands() -> set[str]:
         types.append(Bar)
     assert isinstance(bar_command(CommandName.BAR, "", empty, "1"), str)
     assert isinstance(bar_command(CommandName.BAR, "olaf", beside, "1"), str)
+    described = Model(room="r", description=DESCRIPTION)
+    types.append(type(next_command(CommandName.NEXT, "othello", described, "1")))  # type: ignore[arg-type]
     return {str(message.__struct_config__.tag) for message in (*types, *ROOM_COMMANDS.values())}
 
 
@@ -84,8 +92,9 @@ def test_every_word_of_line_mode_is_a_command_or_shows_something() -> None:
     of_host = {"mute-all", "unmute-all", "bar", "allow-help"}
     of_asker = {"hint"}
     of_guest = {"name"}
+    of_next_match = {"next", "easier", "harder"}
     of_room = {name.value for name in ROOM_COMMANDS}
-    typed = shown | of_seats | of_reader | of_host | of_asker | of_guest | of_room
+    typed = shown | of_seats | of_reader | of_host | of_asker | of_guest | of_next_match | of_room
     assert typed == {name.value for name in CommandName}
 
 

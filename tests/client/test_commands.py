@@ -7,6 +7,7 @@ from client.address import parse_address
 from client.model import Model
 from client.terminal import queries, words
 from client.terminal.commands import (
+    NEXT_USAGE,
     CommandName,
     PlayMove,
     RunCommand,
@@ -14,16 +15,21 @@ from client.terminal.commands import (
     TryMove,
     Unclear,
     help_text,
+    next_command,
     parse_line,
+    plain_command,
     sorted_ids,
 )
 from engine.rules.registry import load_game
 from engine.view import BoardView, Grid, MoveView
+from server.commands import Accept, NextGame
+from server.events import Occupant
 from server.protocol.assessments import Assessment, Candidate
 from server.protocol.messages import (
     MatchResult,
     MatchState,
     Played,
+    Proposal,
     RoomDescription,
     Thinking,
     Turn,
@@ -123,8 +129,7 @@ def test_the_help_marks_commands_that_are_not_permitted_now() -> None:
     assert marked == {
         *("abort", "claim", "rematch", "takeback", "accept", "decline", "sit", "stand", "ai"),
         *("claim-win", "call-draw", "let-ai-play", "reclaim", "mute-all", "unmute-all", "hint"),
-        "bar",
-        "allow-help",
+        *("bar", "allow-help", "next", "easier", "harder"),
     }
     assert all(len(line) < 80 for line in help_text(model).splitlines())
 
@@ -133,7 +138,58 @@ def test_every_command_is_offered_with_a_server_that_sends_no_list() -> None:
     """A server of an earlier version does not say what the viewer may do, so nothing is marked."""
     model = msgspec.structs.replace(CONNECT_FOUR, may=None, turn=None)
     marked = {line.split()[0] for line in help_text(model).splitlines() if "(not now)" in line}
-    assert marked == {"claim"}
+    assert marked == {"claim", "easier", "harder"}, "there is neither a claim nor an AI at a level"
+
+
+OTHELLO_NEXT = NextGame("1", "othello", {}, (1, 0))
+
+
+@pytest.mark.parametrize(
+    ("argument", "command"),
+    [
+        ("othello", OTHELLO_NEXT),
+        ("Othello swap", OTHELLO_NEXT),
+        ("othello same level 3", NextGame("1", "othello", {}, (0, 1), 3)),
+        ("connect four", NextGame("1", "connect-four", {}, (1, 0))),
+        ("Nine men's morris", NextGame("1", "nine-mens-morris", {}, (1, 0))),
+        ("sticks rows=1-3-5", NextGame("1", "sticks", {"rows": "1-3-5"}, (1, 0))),
+        ("level 2", NextGame("1", "g", {}, (1, 0), 2)),
+        ("same", NextGame("1", "g", {}, (0, 1))),
+    ],
+)
+def test_the_next_game_is_named_in_words(argument: str, command: NextGame) -> None:
+    """`next` takes a game, sides, a level and options; without a game it is the room's own."""
+    model = room(CHESS, PAWN)
+    assert next_command(CommandName.NEXT, argument, model, "1") == command
+
+
+@pytest.mark.parametrize("argument", ["", "othello level 99", "x" * 80])
+def test_a_next_game_without_a_sense_says_what_to_type(argument: str) -> None:
+    assert next_command(CommandName.NEXT, argument, room(CHESS, PAWN), "1") == NEXT_USAGE
+
+
+def test_easier_and_harder_change_the_level_of_the_ai() -> None:
+    ai = Occupant("ai", "AI level 1", "ai", 1)
+    alone = room(CHESS, PAWN)
+    assert alone.description is not None
+    levels = msgspec.structs.replace(alone.description, levels=2)
+    model = msgspec.structs.replace(alone, seats=(ai, None), description=levels)
+    harder = next_command(CommandName.HARDER, "", model, "1")
+    assert harder == NextGame("1", "g", {}, (1, 0), 2)
+    assert "has levels 1 to" in str(next_command(CommandName.EASIER, "", model, "1"))
+    assert "no AI" in str(next_command(CommandName.EASIER, "", room(CHESS, PAWN), "1"))
+
+
+def test_accept_answers_the_proposal_of_the_opponent_by_its_version() -> None:
+    """It goes to the rematch where the opponent offers both."""
+    proposal = Proposal(1, "next", v=9, game="othello", options={}, seats=(1, 0), title="Othello")
+    seats = (Occupant("me", "Ada"), Occupant("bob", "Bob"))
+    model = Model(room="r", me="me", seats=seats, next_offer=proposal)
+    assert plain_command(CommandName.ACCEPT, model, "1") == Accept("1", "next", v=9)
+    both = msgspec.structs.replace(model, offers=(1,))
+    assert plain_command(CommandName.ACCEPT, both, "1") == Accept("1")
+    own = msgspec.structs.replace(model, next_offer=msgspec.structs.replace(proposal, seat=0))
+    assert plain_command(CommandName.ACCEPT, own, "1") == Accept("1")
 
 
 @pytest.mark.parametrize(

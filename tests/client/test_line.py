@@ -22,6 +22,7 @@ from server.commands import (
     Decline,
     Move,
     MySeat,
+    NextGame,
     OfferDraw,
     OpenSeat,
     Rematch,
@@ -397,6 +398,43 @@ def test_offers_of_a_rematch_by_both_players_are_printed() -> None:
     )
 
 
+def test_an_evening_of_two_games_and_its_score_are_printed() -> None:
+    """A proposal, its answers, the new game with its sides, and the score after two matches."""
+    room = FakeRoom(seats=(MySeat(), OpenSeat()))
+    lines = TypedLines()
+
+    async def other_player(mode: LineMode) -> None:
+        await asyncio.sleep(1)
+        await room.act(BOB, Sit(id="1", seat=1))
+        await room.act(BOB, Resign(id="2"))
+        await asyncio.sleep(1)
+        lines.type("next no-such-game")
+        lines.type("next sticks same")
+        await asyncio.sleep(3)
+        await room.act(BOB, Decline(id="3", what="next"))
+        await room.act(BOB, NextGame("4", "sticks", {"rows": "1-3-5-7"}))
+        await asyncio.sleep(1)
+        lines.type("accept")
+        await asyncio.sleep(1)
+        await room.act(BOB, Resign(id="5"))
+        await asyncio.sleep(1)
+        lines.type("q")
+
+    run = play(room, lines, interactive=True, other_player=other_player)
+    printed = " ".join((run.data + run.messages).split())
+    for line in (
+        "error: no: game.unknown",
+        "Ada proposes the next game: Sticks (rows 1-2-3), on the same sides.",
+        "Bob declined Sticks.",
+        "Bob proposes the next game: Sticks (rows 1-3-5-7), with the sides swapped."
+        " Type accept or decline.",
+        "Match 2: Sticks 1 |",
+        "Sticks (rows 1-3-5-7). First: Bob, Second: Ada",
+        "Score: Bob 0, Ada 2.",
+    ):
+        assert line in printed
+
+
 def test_joining_takes_the_free_seat() -> None:
     run = play(FakeRoom(seats=(AiSeat(1), OpenSeat()), host=BOB), TypedLines("resign"), sit=True)
     assert "Ada takes a seat: Noughts.\n" in run.messages
@@ -544,7 +582,8 @@ def test_a_prompt_that_no_longer_applies_is_not_shown_again() -> None:
     prompts = re.findall(r"[A-Za-z][^\n>]* > ", run.data)
     assert prompts == [
         "Waiting for a player (or help) > ", "Waiting for a player (or help) > ",
-        "Your move (or help) > ", "rematch or quit > ", "quit, or wait for another match > ",
+        "Your move (or help) > ", "next GAME, rematch or quit > ",
+        "quit, or wait for another match > ",
         "Bob is to move (or help) > ",
     ]  # fmt: skip
     assert run.data.count("You won: Noughts resigned.\n") == 1
@@ -567,7 +606,7 @@ def test_a_prompt_changes_with_the_permitted_commands() -> None:
         lines.type("q")
 
     run = play(room, lines, interactive=True, other_player=other_player)
-    assert run.data.endswith("quit, or wait for another match > \nrematch or quit > ")
+    assert run.data.endswith("quit, or wait for another match > \nnext GAME, rematch or quit > ")
 
 
 def test_a_move_from_another_terminal_of_this_player_ends_the_prompt() -> None:

@@ -116,6 +116,8 @@ MESSAGES = [
     ("declarations", "MAX_MOVES = 9", "MAX_MOVES = 70_000", "1 to 65535"),
     ("declarations", "MAX_MOVES = 9", "MAX_MOVES = 8", "write MAX_MOVES = 9 or more"),
     ("moves", "MAX_MOVES = 9", "MAX_MOVES = 8", "write MAX_MOVES = 9 or more"),
+    ("moves", "return CELLS[m]", 'return CELLS[m] + ";"', r"letters, digits and signs of @=\+"),
+    ("moves", "return CELLS[m]", 'return "1-0"[: 3 * (m == 4)] or CELLS[m]', "no result of a game"),
     ("notation", "def turn(", NOTATION.format("CELLS[m][0]"), "no two moves share a notation"),
     ("notation", "def turn(", NOTATION.format("CELLS[m].upper()"), "is read back"),
     ("notation", "def turn(", NOTATION.format("'' if m == 0 else CELLS[m]"), "1 to 32 printable"),

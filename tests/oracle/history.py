@@ -503,7 +503,7 @@ def _check_claims(
             if (winner := _winner_of_claim(event)) is not None:
                 claimants.add(str(before.player_at(winner)))
             if before.to_move in claimants:
-                yield f"I34: {before.to_move} was to move in room {log.room} and claimed it at v {v}"
+                yield f"I34: {before.to_move} was to move and claimed room {log.room} at v {v}"
             if len({*before.movers} - {None}) < 2:
                 yield f"I35: room {log.room} was claimed at v {v}, before both sides had moved"
             for player in before.players:

@@ -7,6 +7,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from server.bus.base import (
     AnalysisChanged,
@@ -24,9 +25,11 @@ from server.bus.base import (
 from server.bus.broker import MAX_BYTES
 from server.bus.codec import Codec, InvalidMessage, room_topic
 from server.bus.subscriptions import matching_filters
-from server.events import Said, format_event_body
+from server.events import Occupant, Said, format_event_body
 from server.protocol import messages as wire
+from server.rooms.text import clean_text
 from server.store.base import StoredEvent
+from server.store.people import shown_event
 from tests.server.test_bus_contract import ENTRY, KEY, MESSAGES, NODE_MESSAGES
 
 CODEC = Codec(KEY)
@@ -37,7 +40,7 @@ V = st.integers(1, 2**53 - 200)
 @st.composite
 def events_appended(draw: st.DrawFn) -> EventsAppended:
     first = draw(V)
-    texts = draw(st.lists(st.text(max_size=40), min_size=1, max_size=4))
+    texts = draw(st.lists(st.text(max_size=40).map(clean_text), min_size=1, max_size=4))
     events = tuple(
         StoredEvent(
             first + number, draw(V), number % 2, format_event_body(Said("ada", "Ada", text))
@@ -155,6 +158,28 @@ def test_an_event_of_a_newer_version_passes_unchanged(body: bytes) -> None:
     message = EventsAppended("r1", "n1", (StoredEvent(3, 1, 0, body),))
     topic, payload, _ = CODEC.encode(message)
     assert CODEC.decode(topic, payload) == message
+
+
+def test_names_and_lines_of_an_earlier_version_arrive_clean() -> None:
+    """An earlier version's node sends them as they were typed; here they are as the store shows
+    them.
+    """
+    said = Said("ada", "Plyroom", "\u202eevil")
+    entry = StoredEvent(3, 1, 0, format_event_body(said))
+    room = replace(
+        ENTRY, seats=(Occupant("ben", "B\u200ben"), Occupant("ai", "AI level 3", "ai", 3))
+    )
+    for message, expected in (
+        (EventsAppended("r1", "n1", (entry,)), EventsAppended("r1", "n1", (shown_event(entry),))),
+        (
+            LobbyChanged("n1", (room,), ()),
+            LobbyChanged("n1", (replace(room, seats=(Occupant("ben", "Ben"), room.seats[1])),), ()),
+        ),
+    ):
+        topic, payload, _ = CODEC.encode(message)
+        assert CODEC.decode(topic, payload) == expected
+    assert b"evil" in shown_event(entry).body
+    assert b"Plyroom" not in shown_event(entry).body
 
 
 def test_a_thinking_frame_is_validated() -> None:

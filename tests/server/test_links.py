@@ -107,10 +107,12 @@ async def test_the_links_of_a_request() -> None:
 
 
 async def test_a_container_offers_no_address_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others cannot open it: the answer says what to set. An address that the request used works,
-    and so does PLYROOM_URL. Outside a container the machine's address is offered.
+    """Others cannot open it: the answer says what to set, also where the container has no route to
+    other networks. An address that the request used works, and so does PLYROOM_URL. Outside a
+    container the machine's address is offered.
     """
     monkeypatch.setattr("server.web.links.shared_addresses", lambda host: NETWORK)
+    monkeypatch.setattr("server.web.links.is_for_networks", lambda host: True)
     for is_container in (True, False):
         monkeypatch.setattr("server.web.links.is_container", lambda: is_container)  # noqa: B023
         async with serve() as node:
@@ -122,6 +124,10 @@ async def test_a_container_offers_no_address_of_its_own(monkeypatch: pytest.Monk
             assert code.status == (404 if is_container else 200)
             answer = (await node.get("/api/links/room/abc", Host="raspberrypi:9000")).json
             assert answer == {"links": ["http://raspberrypi:9000/room/abc"]}
+            with monkeypatch.context() as without_routes:
+                without_routes.setattr("server.web.links.shared_addresses", lambda host: ())
+                answer = (await node.get("/api/links/room/abc", Host="localhost:9000")).json
+            assert ("advice" in answer) is is_container
         async with serve(url="http://192.168.1.7:9000") as node:
             answer = (await node.get("/api/links/room/abc", Host="localhost:9000")).json
             assert answer == {"links": ["http://192.168.1.7:9000/room/abc"]}

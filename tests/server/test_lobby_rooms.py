@@ -277,6 +277,27 @@ async def test_a_visitor_does_not_bring_the_host_back() -> None:
 
 
 @virtual
+async def test_a_host_is_away_also_if_the_room_has_left_the_memory_before() -> None:
+    """A node that closes a room soon after its host has left still reports the host as away."""
+    fake = FakeServer()
+    async with fake.hub("n1") as first, fake.hub("n2") as second:
+        eve = Watcher(second, "eve")
+        await second.lobby.watch(eve, wire.Ack("watch", None))
+        ada = Client(first, "ada")
+        room = await ada.create()
+        await ada.ack(ada.join(room))
+        await asyncio.sleep(1)
+        ada.close()
+        await asyncio.sleep(1)
+        first.close_idle_rooms(0)
+        assert first.runner(room) is None
+        assert last_away(eve, room) == []
+        await asyncio.sleep(AWAY_S)
+        assert last_away(eve, room) == [0]
+        assert await away(second, room) == (0,)
+
+
+@virtual
 async def test_a_host_on_a_node_that_died_is_away() -> None:
     """After half a minute without a word from the host's node; the host may come back before."""
     fake = FakeServer()

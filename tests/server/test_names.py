@@ -91,6 +91,11 @@ RESERVED = [
     "Level ٥", "MiniMax", "minimax", "Minimax", "Alpha-Beta", "ALPHABETA", "Greedy", "Random",
     "Max-N", "MаxN",
     "Server", "System", "ѕystem", "Syѕtem 1", "Admin", "Moderator",
+    "Lev3l 5", "L3v3l 5", "Level V", "Level five", "Lvl 5", "AI lvl 5", "4I level 5", "ΛI level 5",
+    "∀I level 5", "ᒪevel 5", "5ystem", "Sy5tem 1", "S3rv3r", "4dmin", "8ot", "B°t", "ß0t", "R4ndom",
+    "6reedy", "Minim4x", "Neg4max", "4lph4b3t4", "Th3 5windler", "Plyґoom", "Ⲣlyroom", "ᑭᒪyroom",
+    "₽lyroom", "þlyroom", "Plyrʘʘm", "Plyr○○m", "Plyr〇〇m", "PΙγroom", "Р|уr00m", "ⲤPU",
+    "M0der4tor",
 ]  # fmt: skip
 
 #: Names near those, which people have.
@@ -98,7 +103,8 @@ FREE = [
     "Ada", "Al", "Ali", "Ai Weiwei", "Aidan", "Cpt. Kirk", "Cpl. Smith", "Computer science",
     "Guest 1234", "Алла", "Аида", "Ciara", "A. Level", "Level", "Levi", "Αλέξης", "7", "💡",
     "AI fan", "Boti", "Botond", "Talbot", "Servet", "Randolph", "Max", "Maxine", "Minna",
-    "Average Joe",
+    "Average Joe", "Strauß", "Þórdís", "7wo", "T3st", "Levi 5", "Max 4", "R2D2", "B4", "Λίνα",
+    "4you", "S5", "Level Up", "Ten levels", "Olivier V", "Louis XIV",
 ]  # fmt: skip
 
 

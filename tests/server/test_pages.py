@@ -199,15 +199,16 @@ def test_a_body_that_encodings_make_longer_is_sent_as_it_is() -> None:
     assert Encoded(b"{}").best("br, gzip") == (b"{}", None)
 
 
-def test_only_comments_and_indentation_are_left_out() -> None:
-    """A shortened file has the lines of its source in their order, without those of comments. No
-    text in backquotes takes several lines, so no line that is shortened is text.
+def test_only_comments_casts_and_indentation_are_left_out() -> None:
+    """A shortened file has the lines of its source in their order, without those of comments and
+    without JSDoc casts. No text in backquotes takes several lines, so no line that is shortened is
+    text.
     """
     for path in [*client_folder().rglob("*.js"), *client_folder().rglob("*.css")]:
         source = path.read_text("utf-8")
         left = iter(shorten(source).split("\n"))
         line = next(left)
-        for full_line in source.split("\n"):
+        for full_line in re.sub(r"/\*\* @type \{.*?\} \*/ ?", "", source).split("\n"):
             if full_line.strip() == line:
                 line = next(left, "")
             elif path.suffix == ".js":
@@ -222,12 +223,15 @@ def test_only_comments_and_indentation_are_left_out() -> None:
     "text",
     [
         "let a = 1; // kept",
-        "let a = /** @type {X} */ (b);",
-        "/** @type {X} */ (b).c();\nf(); /* kept */",
+        "f(); /* kept */",
+        'let a = "/** @type */";',
         'let a = "/* b */";',
     ],
 )
 def test_a_comment_beside_code_stays(text: str) -> None:
+    """Except a cast, which says nothing to a browser."""
+    cast = "let a = /** @type {X} */ (b);\n/** @type {Record<string, {x: Y}>} */ (c).d();"
+    assert shorten(cast) == "let a = (b);\n(c).d();"
     assert shorten(f"// gone\n\n    {text}\n/* gone\n * too */\n") == text
 
 

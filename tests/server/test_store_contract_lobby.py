@@ -292,18 +292,3 @@ async def test_the_rooms_of_a_host_are_found_listed_or_not(store: Store) -> None
     assert await hosted(0) == ["r1", "r0"]
     assert await hosted(0, 1) == ["r1"]
     assert await hosted(NOW_MS + 1) == ["r1"]
-
-
-async def test_the_latest_matches_of_each_game_are_counted(store: Store) -> None:
-    """`game_counts` counts finished public matches only, the latest `limit` of them."""
-    chess = replace(started("c1"), game="chess")
-    await store_matches(
-        store,
-        [chess, finished("c1", at_ms=NOW_MS + 1)],
-        [started("s1"), finished("s1", at_ms=NOW_MS + 2)],
-        [started("s2"), finished("s2", at_ms=NOW_MS + 3)],
-        [replace(started("hidden"), public=False), finished("hidden")],
-        [started("running")],
-    )
-    assert await store.projections.game_counts(9) == {"chess": 1, "sticks": 2}
-    assert await store.projections.game_counts(2) == {"sticks": 2}

@@ -93,7 +93,13 @@ class Person:
     # --- what they do
 
     async def create(
-        self, game: str, opponent: str, *, level: int | None = None, side: str | None = None
+        self,
+        game: str,
+        opponent: str,
+        *,
+        level: int | None = None,
+        side: str | None = None,
+        seat_for: str | None = None,
     ) -> None:
         """Creates a room with the sheet of a game in the lobby, and waits for the board."""
         await self.go("/")
@@ -103,6 +109,8 @@ class Person:
             await self.pick("Level", str(level))
         if side is not None:
             await self.pick("You play", side)
+        if seat_for is not None:
+            await self.pick("The other seat is for", seat_for)
         await self.create_room()
         await self.board.wait_for()
 

@@ -128,12 +128,7 @@ class FakeRoom:
     async def _join(self, message: Message, link: Link) -> None:
         since = message.get("since", 0)
         await link.ack(message)
-        self._sent_may = self._may()
-        joined: dict[str, Any] = {"t": "joined", "room": "r", "v": self.room.v, "epoch": "e1"}
-        joined["may"] = self._sent_may
-        if self.room.read_only is not None:
-            joined["frozen"] = self.room.read_only
-        await link.send({**joined, "description": msgspec.to_builtins(description(self.room))})
+        await self._send_joined()
         if not since:
             await self._send(
                 format_message(snapshot(self.room, player=True, identity=ADA.identity))
@@ -141,10 +136,22 @@ class FakeRoom:
         missed = [(v, event) for v, event in self.log if since and v > since]
         await self._send_events(missed, with_view=True)
 
+    async def _send_joined(self) -> None:
+        self._sent_may = self._may()
+        joined: dict[str, Any] = {"t": "joined", "room": "r", "v": self.room.v, "epoch": "e1"}
+        joined["may"] = self._sent_may
+        if self.room.read_only is not None:
+            joined["frozen"] = self.room.read_only
+        assert self._link is not None
+        described = msgspec.to_builtins(description(self.room))
+        await self._link.send({**joined, "description": described})
+
     async def _send_events(self, events: Sequence[Logged], with_view: bool = False) -> None:
         """Sends events, then Ada's `may`, the view and her `turn` if the events change them."""
         for v, event in events:
             await self._send(event_frame("r", v, 0, format_event_body(event)))
+            if isinstance(event, Started) and event.game is not None and v == self.room.v:
+                await self._send_joined()
         if self._sent_may != self._may():
             self._sent_may = self._may()
             await self._send(format_message(May(room="r", v=self.room.v, may=self._sent_may)))

@@ -73,6 +73,32 @@ SIX_EMPTY_PLAIN = Visits.of(SIX_EMPTY, prunes=False)
 
 #: The figures of each lesson's searches, in their order.
 LESSON_FIGURES: Mapping[str, Sequence[SearchFigures]] = {
+    "what-is-minimax": (FOUR_LEVELS_PLAIN,),
+    # H_1 is 2, 4 and 5; H_2 the least of each pair; H_3 max(1, 3) = 3 under A1, and so on.
+    "h0-and-hl": (
+        stated("A B C", leaves=3, root=5, A=2, B=4, C=5),
+        stated("A A1 A2 B B1 B2 C C1 C2", leaves=6, root=6, A=6, B=4, C=1),
+        stated(
+            "A A1 1 2 A2 1 2 B B1 1 2 B2 1 2 C C1 1 2 C2 1 2",
+            leaves=12,
+            root=6,
+            A=3,
+            B=6,
+            C=5,
+            A1=3,
+            A2=8,
+            B2=9,
+        ),
+    ),
+    "utility-eval-cutoff": (
+        stated("one two", leaves=2, root=30, one=12, two=30),
+        stated("one one-10 one-50 one-25 two two-5 two-2 two-25", root=10, one=10, two=2),
+    ),
+    # Three empty cells; X wins at once by c1, O by c2 or c1.
+    "pay-off": (
+        stated("c1 c2 c1 b3 b3 c1 b3 c1 c2 c2", leaves=5, root=1),
+        stated("c1 c2 c1 b3 b3 c1 b3 c1 c2 c2", leaves=5, root=-1),
+    ),
     "every-leaf": (EVERY_LEAF, EVERY_LEAF_PLAIN),
     # Row 5: 7 of 9 nodes; friend two gives 2 if all coins are seen.
     "greedy-friends": (
@@ -91,6 +117,7 @@ LESSON_FIGURES: Mapping[str, Sequence[SearchFigures]] = {
         stated("C1 C2 D", "E F", root=20, C1=20, C2=25),
     ),
     "four-level-tree": (SOFT, FOUR_LEVELS_PLAIN),
+    "four-level-argument": (SOFT, FOUR_LEVELS_PLAIN),
     "fail-hard": (HARD, SOFT),
     # A window cuts off D at its first leaf, since MAX has 10; one bound is not handed down so far.
     "one-bound": (
@@ -105,6 +132,8 @@ LESSON_FIGURES: Mapping[str, Sequence[SearchFigures]] = {
     "alphabeta-classes": (HARD, SOFT),
     "static-functions": (SOFT, SOFT),
     "map": (EVERY_LEAF, EVERY_LEAF_PLAIN),
+    "opaque-moves": (EVERY_LEAF, STICKS),
+    "polymorphism": (EVERY_LEAF, EVERY_LEAF),
     "sticks": (STICKS, STICKS_FRESH),
     "meaning": (
         searched(Visits.of(tic_tac_toe("XX.OO....", "X", "X"), prunes=True)),
@@ -170,8 +199,29 @@ LESSON_FIGURES: Mapping[str, Sequence[SearchFigures]] = {
 
 #: Parts of each lesson's page: the numbers of the worked example.
 LESSON_TEXTS: Mapping[str, Sequence[str]] = {
+    "what-is-minimax": (
+        "G is the least of 10 and 11: 10. H is 9, C the greatest of both: 10. The root plays A.",
+        "The leaf 10 in the lower left is what the computer can be sure of: by A C G G1 it gets 10",
+        "31 nodes, 16 leaves",
+    ),
+    "h0-and-hl": (
+        "H_1 plays C (5), H_2 A (6), H_3 B (6)",
+        "C MIN = 1: C1 ~ 1, C2 ~ 3",
+        "B^L leaves",
+    ),
+    "utility-eval-cutoff": ("EVAL likes friend two (30)", "U decides: 10 and 2.", "one ~ 12"),
+    "pay-off": ("the root is MAX, worth 1.", "the same root is MIN, worth -1.", "c1 wins"),
+    "four-level-argument": (
+        "C is 10, so A, a MIN node, is 10 or less. I is 14, so D, a MAX node, is 14 or more",
+        "J cannot lower A below 10, nor raise it.",
+        "K is 5 at most after its first leaf, L 4 at most. So E is at most 5, and B too",
+        "E comes back as 5 with pruning and as 2 without. The root is 10 either way",
+        "19 of 31 nodes, 8 of 16 leaves",
+    ),
+    "opaque-moves": ("6 of 7 nodes", "2x1 MIN <= -1: 1x1 = -1", "Check your answers with --quiz."),
+    "polymorphism": ("Design 3, by functions: 6 of 7 nodes", "Check your answers with --quiz."),
     "every-leaf": ("R is worth at most 3", "6 of 7 nodes", "the value of the root is 10"),
-    "greedy-friends": ("7 of 9 nodes", "10 >= 5; skipped: two-2, two-25", "In truth it is 2."),
+    "greedy-friends": ("7 of 9 nodes", "10 >= 5; skipped: two-2, two-25", "in truth it is 2."),
     "generous-friends": ("Friend one gives 25", "alpha to 50", "cut-off, 50 >= 25"),
     "alpha-cut": ("C1 is worth 20", "C2 is worth at most 15", "cut-off, 20 >= 15; skipped: E, F"),
     "beta-cut": ("C2 MAX = ?: D = 25, E = 10, F = 5", "--quiz"),
@@ -202,7 +252,12 @@ LESSON_TEXTS: Mapping[str, Sequence[str]] = {
     ),
     "alphabeta-classes": ("E is 10 here, and 5", "same 19 of 31 nodes", "D and I are 10 and 10"),
     "static-functions": ("19 and 19 nodes", "differ in min_value"),
-    "map": ("drawn, ongoing, won, lost", "here 30 and c", "alpha 10, beta 3", "is our depth 4"),
+    "map": (
+        "drawn, ongoing, won, lost",
+        "Here it ends with 30 and c.",
+        "alpha 10, beta 3",
+        "is our depth 4",
+    ),
     "sticks": ("7 nodes, not 6", "2x1 <= -1: root in [-1, inf)", "MAX = 101, plays 2x2"),
     "meaning": ("U(X) = 1, U(O) = -1", "U(White) = 1 and U(Black) = -1", "In the third -1"),
     "tic-tac-toe": ("19,683", "5,478", "18,297 nodes, 7,330", "549,946"),

@@ -6,7 +6,6 @@ await between its changes. The data is lost when the process ends.
 
 import asyncio
 import secrets
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -295,9 +294,6 @@ class MemoryProjections:
         """The winner of a finished match."""
         winner = self._tables.winners[match_id]
         return parse_winner(self._matches[match_id].over or b"") if winner is None else winner
-
-    async def game_counts(self, limit: int) -> dict[str, int]:
-        return dict(Counter(match.game for match in (await self.matches(limit, None)).rows))
 
     async def matches(
         self,

@@ -125,7 +125,7 @@ async def finish_match(host: RequestClient, guest: RequestClient, room: str) -> 
 async def count_elements(page: Page, url: str) -> int:
     """The number of elements of the lobby when all its rooms are drawn."""
     await page.goto(url)
-    await page.wait_for_selector(".rooms li")
+    await page.wait_for_selector(".rooms .open li")
     await page.wait_for_timeout(1000)
     return int(await page.evaluate("document.querySelectorAll('*').length"))
 

@@ -46,10 +46,34 @@ async def show_lobby(studio: Studio) -> None:
 
 async def show_lobby_with_rooms(studio: Studio) -> None:
     for game in ("Chess", "Othello", "Hex"):
-        await studio.bob.create(game, "A friend")
+        await studio.bob.create(game, "A friend", seat_for="Anyone")
     await studio.bob.create("Connect four", "AI against AI")
     await show_lobby(studio)
     await expect(studio.ada.page.locator(".rooms .playing li").first).to_be_visible()
+
+
+async def show_open_door(studio: Studio) -> None:
+    """A first page whose games start at once, with one friend."""
+    await show_lobby(studio)
+    await studio.ada.button("Medium").click()
+
+
+async def show_stranger(studio: Studio) -> None:
+    """What the host may do when someone has sat down, before both have moved."""
+    await studio.ada.create("Othello", "A friend", side="Black")
+    await studio.bob.page.goto(studio.ada.page.url)
+    await studio.bob.button("Play").click()
+    await studio.ada.button("Not this person").wait_for()
+
+
+async def show_barred(studio: Studio) -> None:
+    """What the person sees for whom the seat was not meant."""
+    await studio.bob.create("Othello", "A friend", side="Black")
+    await studio.ada.page.goto(studio.bob.page.url)
+    await studio.ada.button("Play").click()
+    await studio.bob.button("Not this person").click()
+    await studio.bob.button("Free the seat").click()
+    await expect(studio.ada.status).to_contain_text("someone else")
 
 
 async def show_sheet(studio: Studio) -> None:
@@ -387,6 +411,9 @@ STATES: dict[str, State] = {
     "lobby": show_lobby,
     "lobby-rooms": show_lobby_with_rooms,
     "lobby-own": show_own_matches,
+    "lobby-door": show_open_door,
+    "stranger": show_stranger,
+    "barred": show_barred,
     "sheet": show_sheet,
     "lobby-lost": show_lobby_of_lost_server,
     "invitation": show_invitation,

@@ -183,7 +183,7 @@ async def test_a_match_by_keyboard_only(chromium: Browser, server: ServerProcess
         keyboard = ada.page.keyboard
         await ada.go("/")
         await ada.button("Tic-tac-toe").wait_for()
-        await tab_to(ada, ".game-card:nth-child(5)")
+        await tab_to(ada, ".game-card:nth-child(5) .name")
         await expect(ada.button("Tic-tac-toe")).to_be_focused()
         await keyboard.press("Enter")
         await expect(ada.page.locator(".sheet button.main")).to_be_focused()

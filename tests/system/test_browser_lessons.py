@@ -11,6 +11,7 @@ from playwright.async_api import Browser, Locator, Page, expect
 
 from engine.teach.lessons.catalogue import LESSONS, lesson_traces
 from engine.teach.lessons.questions import Answer, QuizQuestion, lesson_quiz
+from engine.teach.lessons.words import definition_of
 from engine.teach.trace import Trace
 from tests.support.browser import watch_faults
 from tests.support.browsers import DESKTOP, PHONE, Person, people
@@ -47,10 +48,14 @@ LAPTOP: dict[str, Any] = {"viewport": {"width": 1366, "height": 768}}
 #: The number of labels of the shown trees, and those of them that lie below a bar or a button. What
 #: the tree's own frame cuts off is no label.
 COVERED = """() => {
-    const bars = ".bar, .sentence, .views, .zoom, .pair-controls, .pair-switch, .pair-counts, .run-tabs, header";
-    const boxes = [...document.querySelectorAll(bars)].map((bar) => [bar.className, bar.getBoundingClientRect()]);
+    const bars = ".bar, .sentence, .views, .zoom, .run-tabs, header, [class^=pair-c], .pair-switch";
+    const boxes = [...document.querySelectorAll(bars)]
+        .map((bar) => [bar.className, bar.getBoundingClientRect()])
+        .filter(([name]) => !name.startsWith("pair-side"));
+    const shared = (from, to, otherFrom, otherTo) =>
+        Math.min(to, otherTo) - Math.max(from, otherFrom) > 1;
     const overlap = (a, b) =>
-        Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1;
+        shared(a.left, a.right, b.left, b.right) && shared(a.top, a.bottom, b.top, b.bottom);
     let labels = 0;
     const covered = [];
     for (const tree of document.querySelectorAll(".runs glass-tree")) {
@@ -59,7 +64,8 @@ COVERED = """() => {
             const box = text.getBoundingClientRect();
             if (!overlap(box, frame)) continue;
             labels += 1;
-            for (const [name, bar] of boxes) if (overlap(box, bar)) covered.push(`${text.textContent} below ${name}`);
+            for (const [name, bar] of boxes)
+                if (overlap(box, bar)) covered.push(`${text.textContent} below ${name}`);
         }
     }
     return [labels, covered];
@@ -103,11 +109,15 @@ async def test_small_lessons_show_the_visited_and_the_skipped_nodes(
 ) -> None:
     """Each run of a small lesson is drawn with exactly the nodes of its search and its cuts.
 
-    The leaves of a tree have their numbers from the first step on; those that were cut off are grey.
+    The leaves of a tree have their numbers from the first step on; those of cut subtrees are grey.
     """
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.go("/learn")
         await expect(ada.page.locator(".lesson-card")).to_have_count(len(LESSONS))
+        await ada.page.get_by_text("The words, and where").click()
+        word = ada.page.locator(".words dl div", has=ada.page.get_by_text("prune", exact=True))
+        await expect(word.locator("dd")).to_have_text(definition_of("prune"))
+        await expect(word.locator("a")).to_have_attribute("href", "/learn/four-level-argument")
         for name in SMALL:
             for run, trace in enumerate(lesson_traces(name)):
                 await open_run(ada.page, name, run)
@@ -120,6 +130,11 @@ async def test_small_lessons_show_the_visited_and_the_skipped_nodes(
         leaves = ada.page.locator(".runs glass-tree .leaf .value")
         await expect(leaves).to_have_text([str(n) for n in (10, 11, 12, 9, 15, 14, 5, 4)])
         await ada.page.keyboard.press("End")
+        tip = f"prune: {definition_of('prune')}"
+        await ada.page.get_by_text("Cut-offs", exact=True).hover()
+        await ada.page.get_by_text("Leaves", exact=True).hover()
+        await ada.page.get_by_text("Cut-offs", exact=True).hover()
+        await expect(ada.page.get_by_text("Cut-offs", exact=True)).to_have_attribute("title", tip)
         unseen = ada.page.locator(".runs glass-tree .unseen .value")
         await expect(unseen).to_have_text([str(n) for n in (13, 14, 2, 1, 8, 2, 7, 1)])
 
@@ -267,7 +282,7 @@ async def test_a_teacher_prints_a_lesson_and_opens_it_in_two_clicks(
         page = ada.page
         await ada.go("/")
         await page.get_by_role("link", name="Learn", exact=True).click()
-        await page.get_by_role("link", name="4. Alpha cut").click()
+        await page.get_by_role("link", name="8. Alpha cut").click()
         await expect(page.locator(".runs .glass-controls")).to_be_visible()
         sheet = page.locator(".handout")
         await expect(sheet).to_have_count(1)

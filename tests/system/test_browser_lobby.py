@@ -66,15 +66,18 @@ async def test_two_clicks_lead_to_a_match_against_the_ai(
     """
     async with people(chromium, server.url, screen) as (ada,):
         await ada.go("/")
-        await expect(ada.page.locator(".offered")).to_be_in_viewport(ratio=1)
+        await expect(ada.page.locator(".door")).to_have_count(3)
+        for door in await ada.page.locator(".door").all():
+            await expect(door).to_be_in_viewport(ratio=1)
+        await expect(ada.page.locator(".offered")).to_have_count(0)
         await click_in_view(ada, ada.button("Connect four"))
         assert await audit(ada.page) == []
         await click_in_view(ada, ada.page.locator(".sheet button.main"))
         await ada.wait_for_turn()
-        await expect(ada.page.locator(".player[data-seat='1'] .who")).to_have_text("AI level 4")
+        await expect(ada.page.locator(".player[data-seat='1'] .who")).to_have_text("AI level 1")
         await ada.go("/")
         again = ada.page.locator(".offered")
-        await expect(again).to_have_text("Connect four, level 4, Red: Play")
+        await expect(again).to_have_text("Connect four, level 1, Red: Play")
         await ada.page.locator(".mine li").wait_for()
         await assert_fits(ada, in_height=False)
         await click_in_view(ada, again)
@@ -127,8 +130,6 @@ async def test_a_refused_position_is_explained_once(
 async def test_the_last_choices_are_offered_again(chromium: Browser, server: ServerProcess) -> None:
     """The last three different choices are buttons; a game's sheet has its last choices."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
-        await ada.go("/")
-        await expect(ada.page.locator(".offered")).to_have_text("Chess, level 4, White: Play")
         for level in (1, 2, 3, 2):
             await ada.create("Connect four", "The AI", level=level, side="Yellow")
         await ada.create("Hex", "A friend", side="Either")
@@ -155,6 +156,10 @@ async def test_a_friend_accepts_an_invitation(chromium: Browser, server: ServerP
     async with people(chromium, server.url, DESKTOP, PHONE, DESKTOP) as (ada, bob, kim):
         await ada.create("Chess", "A friend", side="White")
         card = ada.page.get_by_role("region", name="Invitation")
+        await expect(card).to_contain_text("Only people with the link find this room.")
+        await card.get_by_label("Your name, as your friend sees it").fill("Ada of Town")
+        await card.get_by_label("Your name, as your friend sees it").press("Enter")
+        await expect(card.get_by_role("button", name="Saved")).to_be_visible()
         link = card.get_by_label("Link to this room", exact=True)
         address = f"http://127.0.0.2:{server.port}/room/{ada.page.url.rpartition('/')[2]}"
         await expect(link).to_have_value(address)
@@ -168,7 +173,7 @@ async def test_a_friend_accepts_an_invitation(chromium: Browser, server: ServerP
         for friend in (bob, kim):
             await friend.page.goto(address)
             await expect(
-                friend.page.get_by_role("heading", name="invites you to chess")
+                friend.page.get_by_role("heading", name="Ada of Town invites you to chess")
             ).to_be_visible()
             await expect(friend.page.get_by_text("You play Black.")).to_be_visible()
             await expect(friend.button("Play")).to_be_in_viewport(ratio=1)
@@ -192,6 +197,79 @@ async def test_a_friend_accepts_an_invitation(chromium: Browser, server: ServerP
         await ada.wait_for_turn()
         for person in (ada, bob, kim):
             await expect(person.page.locator(".invite")).to_have_count(0)
+        await ada.create("Hex", "A friend")
+        await expect(card).to_be_visible()
+        await expect(card.get_by_label("Your name")).to_have_count(0)  # it is asked once
+
+
+async def test_a_stranger_leaves_the_seat_of_a_friend(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """The host frees the seat until both have moved. The stranger reads why, also after a reload,
+    and may not sit; the friend finds the invitation and plays.
+    """
+    async with people(chromium, server.url, PHONE, DESKTOP, DESKTOP) as (ada, eve, bob):
+        await ada.create("Connect four", "A friend", side="Red", seat_for="Anyone")
+        room = ada.page.url.rpartition("/")[2]
+        await eve.go("/")
+        line = eve.page.locator(f"[data-room='{room}']")
+        await line.get_by_role("button", name="Join").click()
+        await ada.play("d1")
+        await ada.button("Not this person").click()
+        assert await audit(ada.page) == []
+        await ada.button("Free the seat").click()
+        sentence = "The host keeps this seat for someone else. You may watch"
+        await expect(eve.status).to_have_text(sentence)
+        await eve.page.reload()
+        await expect(eve.status).to_have_text(sentence)
+        await expect(eve.page.locator(".invite")).to_have_count(0)
+        await expect(eve.button("Sit here")).to_have_count(0)
+        await expect(ada.page.get_by_label("Link to this room", exact=True).first).to_be_visible()
+        await bob.page.goto(ada.page.url)
+        await bob.button("Play").click()
+        await ada.play("d1")
+        await bob.play("e1")
+        await expect(ada.button("Not this person")).to_have_count(0)
+        await expect(eve.page.locator(".moves .move")).to_have_count(2)
+
+
+async def test_the_doors_of_the_first_page(chromium: Browser, server: ServerProcess) -> None:
+    """A door and a game are two clicks to a first move: on one screen, against the computer, and
+    with a friend in a room that only the link leads to. Without a door a game asks for everything.
+    """
+    async with people(chromium, server.url, DESKTOP, PHONE) as (ada, kim):
+        await kim.go("/")
+        await kim.page.locator(".rooms h2").first.wait_for()
+        for door, game, rival in (
+            ("Two on this screen", "Tic-tac-toe", "Guest"),
+            ("Easy", "Connect four", "AI level 1"),
+            ("Hard", "Hex", "AI level 6"),
+        ):
+            await ada.go("/")
+            await ada.button(door).click()
+            await expect(ada.button(door)).to_have_attribute("aria-pressed", "true")
+            assert await audit(ada.page) == []
+            await ada.button(game).click()
+            await ada.wait_for_turn()
+            await expect(ada.page.locator(".player[data-seat='1'] .who")).to_contain_text(rival)
+        await ada.go("/")
+        await ada.button("With a friend").click()
+        await ada.button("Choices for Chess").click()
+        seat = ada.page.get_by_role("group", name="The other seat is for", exact=True)
+        await expect(seat.locator("label:has(:checked)")).to_have_text("My friend")
+        await ada.page.keyboard.press("Escape")
+        await ada.button("Chess").click()
+        await ada.page.get_by_role("region", name="Invitation").wait_for()
+        room = ada.page.url.rpartition("/")[2]
+        await ada.go("/")
+        await ada.button("Anyone may join").click()
+        await ada.button("Chess").click()
+        await expect(kim.page.locator(".open .game")).to_have_text(["Chess"])
+        assert room not in await kim.page.content()
+        assert await kim.page.locator(".games").nth(1).locator(".name").all_inner_texts() == [
+            "Coin friends",
+            "Rock, paper, scissors",
+        ]
 
 
 async def test_the_host_puts_an_ai_on_the_free_seat(
@@ -223,7 +301,8 @@ async def test_your_matches_stand_first_in_the_lobby(
             await ada.go("/")
             await ada.pick("Game", game)
             await ada.pick("Against", opponent)
-            await ada.pick("The room is", "Unlisted")
+            if opponent == "The AI":
+                await ada.pick("The room is", "Unlisted")
             await ada.create_room()
         await ada.go("/")
         lines = ada.page.locator(".mine li")

@@ -429,7 +429,7 @@ async def test_the_lobby_shows_rooms_as_they_come_and_go(
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, kim):
         await kim.go("/")
         await kim.page.locator(".rooms h2").first.wait_for()
-        await ada.create("Sticks", "A friend")
+        await ada.create("Sticks", "A friend", seat_for="Anyone")
         room = ada.page.url.rpartition("/")[2]
         await expect(kim.page.locator(f"[data-room='{room}']")).to_contain_text("Sticks")
         await expect(kim.page.locator(f".open [data-room='{room}']")).to_be_visible()
@@ -438,16 +438,9 @@ async def test_the_lobby_shows_rooms_as_they_come_and_go(
         await ada.button("Abort").click()
         await ada.button("Abort now").click()
         await expect(kim.page.locator(f"[data-room='{room}']")).to_have_count(0)
-        await ada.go("/")
-        await ada.pick("Game", "Tic-tac-toe")
-        await ada.pick("The room is", "Unlisted")
-        await ada.pick("Against", "A friend")
-        await ada.create_room()
+        await ada.create("Tic-tac-toe", "A friend", seat_for="My friend")
         hidden = ada.page.url.rpartition("/")[2]
-        await ada.go("/")
-        await ada.pick("Game", "Tic-tac-toe")
-        await ada.pick("The room is", "Public")
-        await ada.create_room()
+        await ada.create("Tic-tac-toe", "A friend", seat_for="Anyone")
         shown = ada.page.url.rpartition("/")[2]
         await expect(kim.page.locator(f"[data-room='{shown}']")).to_be_visible()
         await expect(kim.page.locator(f"[data-room='{hidden}']")).to_have_count(0)

@@ -5,14 +5,16 @@ import random
 import signal
 from collections.abc import Coroutine
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from client.connection import State, connect
 from client.model import Model
-from server.commands import AiSeat
+from server.commands import AiSeat, CallDraw, ClaimWin, Create, Move, MySeat, OpenSeat, Sit
 from server.events import Created
+from server.protocol.messages import PROTOCOL, ClientFrame, CommandFrame, Hello, Join
 from tests.oracle.journal import Journal, StoredLog, read_logs
 from tests.support.players import (
     LONG_STICKS,
@@ -22,6 +24,7 @@ from tests.support.players import (
     person_and_ai,
     two_people,
 )
+from tests.support.raw_websocket import RawSocket, handshake, raw_socket
 from tests.support.server_process import (
     NO_RATE_LIMITS,
     ServerProcess,
@@ -32,6 +35,8 @@ from tests.support.server_process import (
 
 #: The number of kills.
 ROUNDS = 3
+#: The time after which an absent player may be claimed, in ms: less than one suspension.
+GONE_MS = 1000
 #: The number of rooms that no client watches, in which the AI plays itself.
 UNWATCHED = 6
 
@@ -133,6 +138,55 @@ async def _assert_ai_seats_move(server: ServerProcess, before: dict[str, StoredL
         return all(logs[room].head > head for room, head in due.items())
 
     await eventually(moved, f"the AI moves in {sorted(due)}")
+
+
+@pytest.mark.parametrize("comes_back", [True, pytest.param(False, marks=pytest.mark.long)])
+async def test_a_suspended_server_grants_no_claim(tmp_path: Path, comes_back: bool) -> None:
+    """Time in which the server was suspended does not count as absence. A claim that arrived
+    meanwhile is refused: the opponent may be back, in a connection that is not read yet.
+    """
+    async with (
+        serving(tmp_path / "data", gone_ms=GONE_MS, page_closed_ms=GONE_MS) as server,
+        raw_socket(server.port) as ada,
+        raw_socket(server.port) as back,
+    ):
+        await ada.hello()
+
+        async def ask(socket: RawSocket, command: ClientFrame) -> dict[str, Any]:
+            """Sends a message; returns its answer."""
+            socket.send_message(command)
+            while (message := await socket.message())["t"] not in ("ack", "error"):
+                pass
+            return message
+
+        create = Create(id="1", game="tic-tac-toe", seats=(MySeat(), OpenSeat()))
+        room = (await ask(ada, create))["room"]
+        await ask(ada, Join(id="2", room=room))
+        async with raw_socket(server.port) as ben:
+            token = (await ben.hello())["token"]
+            await ask(ben, Join(id="2", room=room))
+            await ask(ben, CommandFrame(room, Sit(id="3", seat=1)))
+            for ply, (player, move) in enumerate(((ada, "b2"), (ben, "a1"), (ada, "c2"))):
+                frame = CommandFrame(room, Move(id=f"m{ply}", ply=ply, move=move))
+                assert (await ask(player, frame))["t"] == "ack"
+        while (message := await ada.message())["t"] != "presence" or message["seats"][1]:
+            pass
+        server.send_signal(signal.SIGSTOP)
+        ada.send_message(CommandFrame(room, ClaimWin(id="4")))
+        if comes_back:
+            back.writer.write(handshake(f"127.0.0.1:{server.port}"))
+            back.send_message(Hello(protocol=PROTOCOL, token=token))
+            back.send_message(Join(id="5", room=room))
+        await asyncio.sleep(2 * GONE_MS / 1000)
+        server.send_signal(signal.SIGCONT)
+        assert (await ask(ada, CommandFrame(room, ClaimWin(id="4"))))["code"] == "claim.none"
+        if comes_back:
+            await back.reader.readuntil(b"\r\n\r\n")
+            await ask(back, Join(id="6", room=room))
+            assert (await ask(ada, CommandFrame(room, CallDraw(id="7"))))["code"] == "claim.none"
+            played = CommandFrame(room, Move(id="8", ply=3, move="a2"))
+            assert (await ask(back, played))["t"] == "ack"
+    assert_no_traceback(server)
 
 
 async def test_a_suspended_server_loses_nothing(tmp_path: Path) -> None:

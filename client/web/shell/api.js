@@ -9,7 +9,9 @@
 /** @typedef {{title: string, default: string, offered: string[], free?: boolean}} GameOption */
 /**
  * @typedef {{id: string, title: string, levels: number, level_names?: string[],
- *     aliases?: string[], options: Record<string, GameOption>, rules: string, view: BoardView, start?: PositionView}} GameDescription
+ *     aliases?: string[], goal?: string, search?: string, options: Record<string, GameOption>, rules: string,
+ *     view: BoardView, start?: PositionView}} GameDescription
+ * `goal` says in a sentence what a player tries to do. `search` is "teach" for a game for lessons.
  */
 /**
  * @typedef {object} MatchSummary
@@ -179,6 +181,15 @@ export async function listLessons() {
  */
 export function listMatches(limit, filter = {}) {
     return request(`/api/matches?${new URLSearchParams({ limit: String(limit), ...filter })}`);
+}
+
+/**
+ * The last matches of a room, the latest first; one that is running has no `over`.
+ * @param {string} room
+ * @returns {Promise<{matches: MatchSummary[]}>}
+ */
+export function listRoomMatches(room) {
+    return request(`/api/rooms/${encodeURIComponent(room)}/matches`);
 }
 
 /**

@@ -13,6 +13,18 @@ import { isDark, toggleTheme } from "./theme.js";
 
 /** The longest name that the server accepts, in characters. */
 export const MAX_NAME_CHARACTERS = 24;
+/**
+ * Shortens the text of a field to a number of characters as the server counts them: code points. A
+ * `maxlength` counts UTF-16 units, of which an emoji has two or more.
+ * @param {Event} event an input of the field
+ * @param {number} limit
+ */
+export function limitCharacters(event, limit) {
+    const field = event.currentTarget;
+    if (!(field instanceof HTMLInputElement) || (event instanceof InputEvent && event.isComposing)) return;
+    if ([...field.value].length > limit) field.value = [...field.value.normalize()].slice(0, limit).join("");
+}
+
 /** From this time between ping and pong on, the connection is shown as slow, in milliseconds. */
 const SLOW_LAG_MS = 150;
 
@@ -124,19 +136,22 @@ function drawRename({ name, rename, renameError, clearRenameError, cancelRename 
             event.currentTarget instanceof HTMLFormElement ? event.currentTarget.elements.namedItem("name") : null;
         if (field instanceof HTMLInputElement) rename?.(field.value.trim());
     };
+    const onInput = (/** @type {Event} */ event) => {
+        limitCharacters(event, MAX_NAME_CHARACTERS);
+        clearRenameError();
+    };
     const cancelOnEscape = (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && cancelRename();
     const input = {
         name: "name",
         dir: "auto",
         value: name ?? "",
-        maxlength: MAX_NAME_CHARACTERS,
         autocomplete: "nickname",
         spellcheck: "false",
         "aria-label": "Your name",
         "aria-invalid": renameError !== null,
         "aria-describedby": renameError === null ? null : "rename-error",
         autofocus: true,
-        oninput: clearRenameError,
+        oninput: onInput,
         onblur: clearRenameError,
     };
     return h(

@@ -4,7 +4,7 @@
  *
  * @import {Ack, EventMessage, HiddenMessage, Join, Message} from "./protocol.js"
  * @import {Command, ConnectionStatus, Settings} from "./connection.js"
- * @import {Model} from "./model.js"
+ * @import {Model, Room} from "./model.js"
  */
 
 import { Connection } from "./connection.js";
@@ -32,6 +32,8 @@ export class Session {
     /** The server's refusal of the last join. @type {{code: string, message: string} | null} */
     refusal = null;
     #watchesLobby = false;
+    /** The room that was left last, for a user who comes back while there is no connection. @type {Room | null} */
+    #leftRoom = null;
     /** @type {string | null} */
     #joinId = null;
     #connection;
@@ -96,15 +98,19 @@ export class Session {
     }
 
     /**
-     * Leaves the current room and joins another one; null joins none.
+     * Leaves the current room and joins another one; null joins none. Without a connection the room
+     * that was left last is shown as it was, and goes on from there.
      * @param {string | null} id
      */
     followRoom(id) {
-        const before = this.model.room?.id;
+        const left = this.model.room;
+        if (left !== null && left.v > 0 && left.id !== id) this.#leftRoom = left;
+        const before = left?.id;
         if (before !== undefined && before !== id) this.#connection.sendOnce({ t: "leave", room: before });
         this.refusal = null;
         this.#connection.enterRoom(id);
-        this.#setModel(follow(this.model, id));
+        const kept = this.status.state !== "open" && this.#leftRoom?.id === id ? this.#leftRoom : null;
+        this.#setModel(kept ? { ...this.model, room: { ...kept, presence: null } } : follow(this.model, id));
         this.#join();
     }
 

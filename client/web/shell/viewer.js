@@ -52,6 +52,15 @@ export function isBarred({ you, room }) {
     return room !== null && you !== null && room.barred.some(({ identity }) => identity === you.identity);
 }
 
+/**
+ * Whether the room waits for the second player of a match, who may still be expected: before the first
+ * match, and after one that was aborted.
+ * @param {Room} room
+ */
+export function isInviting({ match, seats, frozen }) {
+    return frozen === null && seats.includes(null) && (match === null || match.over?.how === "abort");
+}
+
 /** The commands that are offered to every spectator. */
 const OPEN_TO_SPECTATORS = new Set(["sit", "chat"]);
 

@@ -23,6 +23,8 @@ import { aiTitle, occupantName, plural, sideName } from "../shell/words.js";
  * @property {boolean} thinking whether the AI on this seat is searching
  * @property {boolean} you whether the viewer holds this seat
  * @property {"won" | "lost" | "drawn" | null} result
+ * @property {string} [score] the points over the matches of the room, against the player of the other
+ *     seat
  * @property {string} [prompt] what the player must choose to complete a move, or ""
  * @property {Content} [actions] the buttons for this seat
  * @property {string} [mark] what tells the player from others of the same name
@@ -51,14 +53,21 @@ export function drawPlayer(player) {
             ? h("span", { class: "badge", title: aiTitle(occupant) }, "AI")
             : null,
         you ? h("span", { class: "badge you" }, "you") : null,
+        player.score === undefined ? null : drawScore(player.score),
         h("span", { class: "side" }, sideName(board, seat)),
         board && player.pieces
             ? [drawCount(board, seat, player.pieces), drawAhead(board, seat, player.pieces)]
             : null,
         board ? drawHand(board, seat, player.hands) : null,
         player.actions ?? null,
-        h("span", { class: "turn" }, drawTurn(toMove, thinking, player.prompt ?? "", result)),
+        h("span", { class: "turn" }, drawTurn(toMove, thinking, player.prompt ?? "", player.score === undefined ? result : null)),
     );
+}
+
+/** @param {string} points */
+function drawScore(points) {
+    const text = `${points} over the matches of this room`;
+    return h("b", { class: "points", role: "img", "aria-label": text, title: text }, points);
 }
 
 /**

@@ -35,6 +35,10 @@ class NullMove(GameError):
     """A null move: no game has one."""
 
 
+class BadPart(GameError):
+    """One of several moves that a word means is not legal."""
+
+
 class GameIsOver(GameError):
     """A move follows after the end of the match."""
 
@@ -106,14 +110,16 @@ class MoveReader:
             self._read(word)
         except GameError:
             if parts := self._parts(word):
+                part = ""
                 try:
                     for part in parts:
                         self._read(part)
-                except GameError:
+                except GameError as error:
+                    number = len(self.moves) - count + 1
                     del self.moves[count:], self.turns[count:]
                     self._place(before[0])
                     self.played_on = before[1]
-                    raise
+                    raise BadPart(f"move {number} of it, {part}: {error}") from error
                 return
             raise
 
@@ -173,7 +179,7 @@ class MoveReader:
     def _add(self, position: Position, token: str) -> Position:
         """Adds a legal move and returns the position after it."""
         move = position.parse_move(token)
-        text = position.notation(move).rstrip("+#") if position.game.rules.notation else None
+        text = position.notation(move) if position.game.rules.notation else None
         self.moves.append(Move(token, text))
         self.turns.append(position.turn)
         self._place(position.play(move))

@@ -18,10 +18,11 @@ A game that is not right is skipped as a whole, with its place and what was expe
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
 
 from msgspec import Struct, structs
 
-from engine.formats.read.moves import GameIsOver, MoveReader, NullMove
+from engine.formats.read.moves import BadPart, GameIsOver, MoveReader, NullMove
 from engine.formats.read.positions import read_position
 from engine.formats.read.results import RESULTS, SIGNS, over
 from engine.formats.read.san import reader_of
@@ -94,7 +95,8 @@ BOTH_CLOCKS = re.compile(r"([wb])([\d:.]+)\s+([wb])([\d:.]+)", re.IGNORECASE)
 #: The first move of draughts, and a word of a transcript of Othello.
 DRAUGHTS_MOVE = re.compile(r"\d{1,2}(?:[-x:]\d{1,2})+")
 TRANSCRIPT = re.compile(r"(?:f5|c4|d3|e6)(?:[a-h][1-8]|pa|ps|--)+", re.IGNORECASE)
-DIGITS = re.compile(r"[1-7]{4,}")
+SCORED = re.compile(r"(\s*[1-9a-hA-H]+)\s+([+-]?\d+(?:[-:/]\d+)?)\s*")
+DIGITS = re.compile(r"[1-7]{2,}")
 
 
 class Section(Struct, frozen=True):
@@ -110,9 +112,34 @@ def parse_pgn(chunks: Iterable[bytes], find_game: FindGame) -> Iterator[GameReco
 
     At most one game is in memory. Raises only what `find_game` raises for a broken rules file.
     """
+    return _games(_sections(read_lines(chunks)), find_game)
+
+
+def parse_transcripts(
+    chunks: Iterable[bytes], find_game: FindGame
+) -> Iterator[GameRecord | BadGame]:
+    """Yields the games of a file that has one in each line, in their order: a transcript of Othello
+    (`f5d6c3`) or the columns of Connect Four (`4453`). What stands after the moves is a comment.
+    """
+    return _games(map(_transcript, read_lines(chunks)), find_game)
+
+
+def _transcript(line: Line) -> Section:
+    """The section of a line."""
+    if line.fault:
+        return Section(line.number, "", _fault(line, line.fault))
+    if line.text.startswith(("#", "%")):
+        return Section(line.number, "")
+    # A file of positions to solve has the score of each after its moves.
+    scored = SCORED.fullmatch(line.text)
+    return Section(line.number, f"{scored[1]} {{{scored[2]}}}" if scored else line.text)
+
+
+def _games(sections: Iterable[Section], find_game: FindGame) -> Iterator[GameRecord | BadGame]:
+    """Yields the games of sections."""
     number = bad = 0
     starts: dict[str, Position] = {}  # without options, by the id of the game
-    for section in _sections(read_lines(chunks)):
+    for section in sections:
         for game in _Section(section, find_game, starts).games():
             number += 1
             if not isinstance(game, BadGame):
@@ -431,9 +458,13 @@ class _Draft:
             raise _Bad(offset, word, f"a move ({error})") from error
         except GameIsOver as error:
             raise _Bad(offset, word, f"the end of the game ({error})") from error
+        except BadPart as error:
+            raise _Bad(offset, word, f"legal moves ({error})") from error
         except GameError as error:
             side = _side_names(reader.start)[reader.turn]
-            raise _Bad(offset, word, f"a legal move of {side} ({error})") from error
+            is_named = reader.moves or self._tags.keys() & {"game", "gametype"}
+            hint = "" if is_named else f"; without the tag Game the text is {reader.start.game.id}"
+            raise _Bad(offset, word, f"a legal move of {side} ({error}{hint})") from error
 
     def _is_number(self, word: str, offset: int) -> bool:
         """Whether a number without dots is that of a move: the expected one, and no legal move."""
@@ -557,6 +588,7 @@ class _Draft:
         white = next((i for i, name in enumerate(_side_names(position)) if name == "White"), 0)
         is_by_seat = "first" in self._tags or "second" in self._tags
         result, reason = self._result(), self._value("termination")
+        started_ms = self._started_ms()
         ending = over((0, 1) if is_by_seat else (white, 1 - white), result, reason)
         names = [self._value("first"), self._value("second")]
         names[white] = names[white] or self._value("white")
@@ -571,7 +603,8 @@ class _Draft:
             match=self._value("match"), game=game.id, options=dict(position.options),
             rules=self._value("rules"), start=position.text(),
             seats=tuple(Seat("" if name == "?" else name) for name in names),
-            moves=tuple(reader.moves), over=reader.over(ending), tags=self._other_tags(),
+            moves=tuple(reader.moves), over=reader.over(ending), started_ms=started_ms,
+            tags=self._other_tags(started_ms is not None),
             comment="\n".join(self._comment), extra=extra,
         )  # fmt: skip
 
@@ -584,11 +617,27 @@ class _Draft:
             raise _Bad(self._ending_offset, ending, expected)
         return ending if ending in RESULTS else written if written in RESULTS else ""
 
-    def _other_tags(self) -> dict[str, str]:
+    def _started_ms(self) -> int | None:
+        """The time at which the game began, where the file has it in UTC and to the second."""
+        text = f"{self._value('utcdate')} {self._value('utctime')}"
+        try:
+            time = datetime.strptime(text, "%Y.%m.%d %H:%M:%S").replace(tzinfo=UTC)
+        except ValueError:
+            return None
+        return round(time.timestamp() * 1000)
+
+    def _other_tags(self, has_start: bool) -> dict[str, str]:
+        """The tags that the record has in no field; the UTC date says the start of the game."""
+        own = OWN_TAGS | {"utcdate", "utctime"} if has_start else OWN_TAGS
+        is_same_day = has_start and self._value("date") == self._value("utcdate")
+        has_end = self._result() != ""
         return {
             name: value
             for key, (name, value, _) in self._tags.items()
-            if key not in OWN_TAGS and value not in UNKNOWN
+            if key not in own
+            and value not in UNKNOWN
+            and not (key == "date" and is_same_day)
+            and not (key == "termination" and has_end)
         }
 
     # --- comments

@@ -6,6 +6,7 @@ own attacks and `play`. Whatever else stands there goes to the reader of typed m
 """
 
 import re
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -13,13 +14,14 @@ from engine.formats.read.moves import MAX_PLIES, MoveReader
 from engine.formats.record import Move
 from engine.game import Position, State
 from engine.games.chess_parts.board import (
+    ALL_SQUARES,
     DIAGONALS,
     KING_ATTACKS,
     KINGS,
     KNIGHT_ATTACKS,
     KNIGHTS,
+    LINES,
     MISC,
-    ONE,
     OWN,
     PAWNS,
     STRAIGHTS,
@@ -32,16 +34,19 @@ from engine.games.chess_parts.board import (
 )
 from engine.games.chess_parts.ending import drawn, repetition, reversible
 from engine.games.chess_parts.fen import CELLS
-from engine.games.chess_parts.movement import MAX_MOVES, moves, play
+from engine.games.chess_parts.movement import MAX_MOVES, count_moves, moves, play
 from engine.jit import U
 from engine.rules.call import RulesCall
 
 #: A move in the standard's own form, but for castling.
 SAN = re.compile(r"([KQRBN]?)([a-h]?)([1-8]?)(x?)([a-h][1-8])(?:=([QRBN]))?[+#]?")
+#: The rows, columns and diagonals through each square.
+KING_LINES = tuple(
+    U(LINES[square] | LINES[64 + square] | LINES[128 + square] | LINES[192 + square])
+    for square in range(64)
+)
 SQUARES = {name: square for square, name in enumerate(CELLS)}
 BITS = tuple(U(1 << square) for square in range(64))
-FILES = {name: U(0x0101010101010101 << i) for i, name in enumerate("abcdefgh")}
-RANKS = {name: U(0xFF << 8 * i) for i, name in enumerate("12345678")}
 PROMOTIONS = {None: 0, "N": 1, "B": 2, "R": 3, "Q": 4}
 
 
@@ -55,6 +60,8 @@ class SanReader(MoveReader):
         #: The keys of the earlier positions that can still repeat.
         self._past: list[int] = []
         self._key = int(repetition(start.state))
+        with RulesCall("chess", "in_check"):
+            self._is_check = in_check(start.state)
 
     @property
     def position(self) -> Position:
@@ -85,40 +92,50 @@ class SanReader(MoveReader):
             bit = BITS[target]
             if state[OWN] & bit:
                 return False
-            if letter:
-                all_origins = origins = _attackers(state, letter, target)
-                if file:
-                    origins &= FILES[file]
-                if rank:
-                    origins &= RANKS[rank]
-            else:
-                all_origins = origins = _pawns(state, file, target)
-            found: tuple[int, State] | None = None
-            while origins:
-                origin = int(origins).bit_length() - 1
-                origins ^= BITS[origin]
-                move = origin | target << 6 | PROMOTIONS[promoted] << 12
-                after = play(state, move)
-                # The position after the move, as if the same side were to move: is its king safe?
-                if in_check((after[THEIRS], after[OWN], *after[PAWNS:MISC], state[MISC], ZERO)):
-                    continue
-                if found is not None:
-                    return False  # ambiguous
-                found = move, after
-            if found is None:
-                return False
-            move, after = found
-            self._advance(after, (state, move))
-            is_alone = not letter or all_origins & (all_origins - ONE) == ZERO
-        token = CELLS[move & 63] + square + (promoted or "").lower()
-        if is_alone:
-            takes = "x" if (letter and state[THEIRS] & bit) or (not letter and file) else ""
-            text = f"{letter or file}{takes}{square}{'=' + promoted if promoted else ''}"
-        else:
-            text = Position(self.start.game, self.start.options, state).notation(move).rstrip("+#")
+            origins = _attackers(state, letter, target) if letter else _pawns(state, file, target)
+            move_bits = target << 6 | PROMOTIONS[promoted] << 12
+            legal = self._legal(origins, move_bits, letter == "K")
+            found = list(legal)
+            if file:
+                found = [each for each in found if CELLS[each][0] == file]
+            if rank:
+                found = [each for each in found if CELLS[each][1] == rank]
+            if len(found) != 1:
+                return False  # none, or several
+            (origin,) = found
+            move = origin | move_bits
+            is_capture = letter != "" and bool(state[THEIRS] & bit)
+            self._advance(legal[origin] or play(state, move), (state, move))
+            mark = self._mark()
+        start = letter + _named(origin, legal) if letter else file
+        takes = "x" if is_capture or (not letter and file) else ""
+        text = f"{start}{takes}{square}{'=' + promoted if promoted else ''}{mark}"
+        token = CELLS[origin] + square + (promoted or "").lower()
         self.moves.append(Move(token, text))
         self.turns.append(turn(state))
         return True
+
+    def _legal(self, origins: np.uint64, move_bits: int, is_king: bool) -> dict[int, State | None]:
+        """The origins from which a move leaves the king of its player safe, with the states after
+        it where that had to be tried.
+        """
+        state = self._state
+        legal: dict[int, State | None] = {}
+        king = int(state[KINGS] & state[OWN]).bit_length() - 1
+        # A piece that is not in line with its king is not pinned.
+        pinning = ALL_SQUARES if is_king or self._is_check else KING_LINES[king]
+        while origins:
+            origin = int(origins).bit_length() - 1
+            bit = BITS[origin]
+            origins ^= bit
+            after = None
+            if pinning & bit:
+                after = play(state, origin | move_bits)
+                # The position after the move, as if the same side were to move.
+                if in_check((after[THEIRS], after[OWN], *after[PAWNS:MISC], state[MISC], ZERO)):
+                    continue
+            legal[origin] = after
+        return legal
 
     def _castle(self, word: str) -> bool:
         text = word.rstrip("+#")
@@ -134,7 +151,8 @@ class SanReader(MoveReader):
             if move not in buffer[: moves(state, buffer)]:
                 return False
             self._advance(play(state, move), (state, move))
-        self.moves.append(Move(CELLS[origin] + CELLS[target], text))
+            mark = self._mark()
+        self.moves.append(Move(CELLS[origin] + CELLS[target], text + mark))
         self.turns.append(turn(state))
         return True
 
@@ -143,6 +161,12 @@ class SanReader(MoveReader):
         return bool(drawn(self._state)) or (
             self._past.count(self._key) + 1 >= self.start.game.rules.REPETITION
         )
+
+    def _mark(self) -> str:
+        """The sign of check or mate behind the move that led here."""
+        if not self._is_check:
+            return ""
+        return "+" if count_moves(self._state) else "#"
 
     def _place(self, position: Position) -> None:
         assert position.last is not None, "a move leads here"
@@ -159,6 +183,20 @@ class SanReader(MoveReader):
             self._past.clear()
         self._key = int(repetition(state))
         self._state, self._last = state, last
+        self._is_check = in_check(state)
+
+
+def _named(origin: int, legal: Iterable[int]) -> str:
+    """What names a piece where others of its kind may go there too: its file, else its rank, else
+    both (PGN standard, 8.2.3.4).
+    """
+    rivals = [CELLS[each] for each in legal if each != origin]
+    cell = CELLS[origin]
+    if not rivals:
+        return ""
+    if all(rival[0] != cell[0] for rival in rivals):
+        return cell[0]
+    return cell[1] if all(rival[1] != cell[1] for rival in rivals) else cell
 
 
 def _attackers(s: State, letter: str, target: int) -> np.uint64:

@@ -13,6 +13,7 @@ from engine.teach.lessons import (
     designs,
     efficiency,
     first_cutoffs,
+    minimax,
     opponents,
     whole_games,
 )
@@ -21,6 +22,7 @@ from engine.teach.trace import Trace
 
 #: The topics, in the recommended order.
 CHAPTERS: dict[str, ModuleType] = {
+    "What minimax is": minimax,
     "The first cut-offs": first_cutoffs,
     "How the algorithm is written": designs,
     "Whole games": whole_games,

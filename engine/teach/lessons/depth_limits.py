@@ -57,7 +57,8 @@ ROOK_AND_PAWN = "material:king=0,rook=5,pawn=1"
 HORIZON = Lesson(
     title="The horizon effect",
     summary="A search that stops one ply too early believes in a free pawn.",
-    page="""White's rook on a1 can take the pawn on a6, which the pawn on b7 protects. A
+    page="""The horizon effect: what lies beyond the last ply does not exist for a search.
+White's rook on a1 can take the pawn on a6, which the pawn on b7 protects. A
 search of one ply stops right after the capture. It sees White ahead by {one.value} and plays
 {one.plays}. The loss of the rook lies beyond its horizon. A search of two plies sees that the
 recapture leaves White at {two[a1a6]}, and plays {two.plays}.""",

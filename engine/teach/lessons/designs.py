@@ -16,7 +16,7 @@ from engine.teach.algorithms.mapping import PLAIN
 from engine.teach.algorithms.polymorphic import SIDES
 from engine.teach.algorithms.study import Study, at_depth
 from engine.teach.lessons.first_cutoffs import FOUR_LEVELS, GREEDY_TREE, SEVEN_NODES
-from engine.teach.lessons.lesson import AtPosition, Lesson, Run
+from engine.teach.lessons.lesson import AtPosition, Lesson, Run, Statement, Statements
 from engine.teach.states.board import Board, StatusVisitor
 from engine.teach.states.state import GameState, Scale, TreeState
 from engine.teach.states.tree_text import parse_tree
@@ -27,9 +27,10 @@ FAIL_HARD = Lesson(
     title="Fail-hard and fail-soft",
     summary="What a node returns when its value lies outside its window.",
     page="""Two forms of alpha-beta visit the same {hard.nodes} nodes of this tree, but a
-node returns something else. Fail-soft returns the best value found, even outside the
-window: I = {soft[I]}, D = {soft[D]}, E = {soft[E]}, B = {soft[B]}. Fail-hard returns its
-alpha (MAX) or beta (MIN): I = {hard[I]}, D = {hard[D]}, E = {hard[E]}, B = {hard[B]}.""",
+node returns something else. Fail-soft: a node returns the best value found, even outside its
+window. So I = {soft[I]}, D = {soft[D]}, E = {soft[E]}, B = {soft[B]}. Fail-hard: a node
+returns its alpha (MAX) or its beta (MIN). So I = {hard[I]}, D = {hard[D]}, E = {hard[E]},
+B = {hard[B]}.""",
     look_for=("Fail-soft returns more: E is {soft[E]} at most, which a table of states can use.",),
     runs=(
         Run("Fail-hard", FOUR_LEVELS, Plan("fail-hard"), "hard"),
@@ -255,7 +256,8 @@ MAP = Lesson(
 plays each move, calls it and takes the move back. The lambda lets a status visitor see the
 board: won, lost and drawn give updateBest 1, -1 and 0, or the chosen utilities, and going on
 what the next map finds. For four moves: {calls}. The accumulator holds the best
-value and its move, here {value} and {move}, and makes its own opposite for the next ply. As an
+value and its move, and makes its own opposite for the next ply. Here it ends with {value} and
+{move}. As an
 alpha-beta accumulator it says when it has enough: then the board plays no further move.""",
     look_for=(
         "After R1 the accumulator of R has enough: alpha {pruned[L]}, beta {pruned[R1]}. R2 is "
@@ -269,4 +271,124 @@ alpha-beta accumulator it says when it has enough: then the board plays no furth
         Run("Plain minimax", SEVEN_NODES, Plan("minimax", form="map"), "plain", "none"),
     ),
     facts=map_calls,
+)
+
+# --- opaque-moves
+
+OPAQUE_MOVES = Lesson(
+    title="IMove has no methods: why?",
+    summary="An exercise: what the search, the player and the referee know of a move.",
+    page="""In the first text a move is an IMove, an interface without any method. The Referee
+asks the player whose turn it is for a move and plays it on the board. A strategy chooses the
+next move for a player, and any strategy plugs into any seat. The search takes moves from the
+rules and hands them back to be played: one search runs in a tree and in a game of sticks.""",
+    look_for=(
+        "Which statements about IMove are true, and why? The answer is a word about who must "
+        "know what. Both searches here are by the same function.",
+    ),
+    solution=(
+        "A move is opaque to the search: only the rules that made it can read it. So the search "
+        "cannot depend on any game, and every game can be searched. The type has no methods, yet "
+        "it says which objects are moves.",
+        "Ours: a move is a number that only its own state can interpret. State has moves(), "
+        "name(move) and play(move) (engine/teach/states/state.py). A strategy gets a Turn and "
+        "returns a Choice (engine/strategies/contract.py): strategy and player meet there, not "
+        "in the search.",
+        "The first text plays and takes back on one board (processMove, unprocessMove). Our "
+        "play(move) gives a new state; the form pair of static-functions does it in their way.",
+    ),
+    commands=("Check your answers with --quiz. The solution: --log tree.",),
+    runs=(
+        Run("Alpha-beta in a tree", SEVEN_NODES, Plan("alphabeta"), "tree"),
+        Run("In sticks", STICKS, Plan("alphabeta", depth=3, evaluator="random"), "sticks"),
+    ),
+    exercise=Statements(
+        "IMove has no methods. Which of these statements are true?",
+        (
+            Statement(
+                "The search can look into a move to see which row it takes sticks from.",
+                False,
+                "It sees an object without methods; only the rules of sticks know the row.",
+            ),
+            Statement(
+                "Since the search knows nothing of moves, it can search any game.",
+                True,
+                "Whatever the rules give it, it hands back to them.",
+            ),
+            Statement(
+                "An interface without methods is useless and could be left out.",
+                False,
+                "It says which objects are moves, and the compiler rejects all others.",
+            ),
+            Statement(
+                "The rules that made a move must be able to play it and to take it back.",
+                True,
+                "processMove and unprocessMove are the rules' work: nobody else can read a move.",
+            ),
+            Statement(
+                "IMove needs a method that says whether the move is legal.",
+                False,
+                "The rules list legal moves only, so there is nothing left to ask a move.",
+            ),
+        ),
+    ),
+)
+
+# --- polymorphism
+
+POLYMORPHISM = Lesson(
+    title="Where is polymorphism, where only generalization?",
+    summary="An exercise: which calls choose their method by the object, and which do not.",
+    page="""A superclass may have two purposes. Generalization: what its subclasses have in
+common, such as a player's name, stands in it once. Polymorphism: a call goes to an object
+whose class the caller does not know, and the object's class decides which method runs. The
+first text has both: a Referee with two players, players with strategies, nodes for MAX and MIN.""",
+    look_for=(
+        "Which statements are true? For each call ask: who decides which code runs, the text of "
+        "the program or the object? All three designs visit the same nodes.",
+    ),
+    solution=(
+        "Polymorphism: the Referee asks any player for the next move; a player asks any strategy; "
+        "the template method calls the hooks and the factory method of its own node. Each caller "
+        "names no class, and a new class needs no change there.",
+        "Only generalization: name and number of a player; the walk over the moves, which both "
+        "sides inherit without a change; a common superclass of two boards that no caller uses.",
+        "Ours: State, Strategy and the sides of engine/teach/algorithms/polymorphic.py are "
+        "polymorphic; the static functions of pair.py are neither, and say everything twice.",
+    ),
+    commands=("Check your answers with --quiz. The solution: --log tree.",),
+    runs=(
+        Run("Design 1, by objects", SEVEN_NODES, Plan("alphabeta", form="nodes"), "nodes"),
+        Run("Design 3, by functions", SEVEN_NODES, Plan("alphabeta", form="pair"), "pair"),
+    ),
+    exercise=Statements(
+        "Which of these statements about the first text's program are true?",
+        (
+            Statement(
+                "The Referee asks a player for the next move: that call is polymorphic.",
+                True,
+                "A person and a computer answer it differently, and the Referee names neither.",
+            ),
+            Statement(
+                "Both kinds of players inherit a name: that is polymorphism.",
+                False,
+                "It is generalization: the same field for both, and no call depends on the class.",
+            ),
+            Statement(
+                "The template method calls its hook for the worst score: that is polymorphic.",
+                True,
+                "The class of the node decides whether it is the least or the greatest number.",
+            ),
+            Statement(
+                "max_value calls min_value: that call is polymorphic.",
+                False,
+                "The text names the function; no object decides.",
+            ),
+            Statement(
+                "The walk over the moves is polymorphic, since MAX and MIN inherit it.",
+                False,
+                "Both inherit the same code without a change: only generalization.",
+            ),
+        ),
+    ),
 )

@@ -51,9 +51,9 @@ MAX. A friend gives the smallest coin in the pocket: each friend is MIN. Friend 
 {pruned[one]}. Friend two shows a 5 first, so you get at most {pruned[two]} there. The other
 coins do not matter.""",
     look_for=(
-        "The window of friend two after the 5 is (10, 5): empty, so the search stops. A window "
-        "says which values would still matter to you.",
-        "An interval says what is known: friend two is in (-inf, 5]. In truth it is {plain[two]}.",
+        "The window of friend two after the 5 is (10, 5): empty, so the search stops.",
+        "Its interval is (-inf, 5]; in truth it is {plain[two]}. The view Bounds shows both, as "
+        "the fifth text does: (10, 5) is empty, the root closes to (10, 10).",
     ),
     runs=(
         Run("Alpha-beta", GREEDY_TREE, Plan("alphabeta"), "pruned", "steps"),
@@ -169,6 +169,29 @@ avoid it.""",
     ),
     runs=(
         Run("Alpha-beta", FOUR_LEVELS, Plan("alphabeta"), "pruned"),
+        Run("Plain minimax", FOUR_LEVELS, Plan("minimax"), "plain", "none"),
+    ),
+)
+
+# --- four-level-argument
+
+FOUR_LEVEL_ARGUMENT = Lesson(
+    title="Why nothing below J and F matters",
+    summary="The first text's argument, told node by node on the four-level tree.",
+    page="""C is {pruned[C]}, so A, a MIN node, is {pruned[C]} or less. I is {pruned[I]}, so D,
+a MAX node, is {pruned[I]} or more, whatever J is. A takes the least of C and D: J cannot
+lower A below {pruned[C]}, nor raise it. To prune is to leave out a branch that cannot change
+the value at the root. Now MAX is sure of {pruned[A]}. Below B, K is {pruned[K]} at most after
+its first leaf, L {pruned[L]} at most. So E is at most {pruned[E]}, and B too: whatever F is,
+MAX plays A. F and all below it are pruned.""",
+    look_for=(
+        "Follow it step by step: what is known of D when J is skipped, and of B when F is? The "
+        "view Bounds shows both.",
+        "E comes back as {pruned[E]} with pruning and as {plain[E]} without. The root is "
+        "{pruned.value} either way: a bound is enough to decide.",
+    ),
+    runs=(
+        Run("Alpha-beta", FOUR_LEVELS, Plan("alphabeta"), "pruned", "none"),
         Run("Plain minimax", FOUR_LEVELS, Plan("minimax"), "plain", "none"),
     ),
 )

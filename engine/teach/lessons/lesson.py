@@ -67,7 +67,24 @@ class Ordering:
     tree: Tree
 
 
-Exercise = Figure | Ordering
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of an exercise: whether it is true, and why, which the reader sees afterwards."""
+
+    text: str
+    is_true: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """An exercise: to say which of some statements are true."""
+
+    text: str
+    statements: tuple[Statement, ...]
+
+
+Exercise = Figure | Ordering | Statements
 
 
 def no_facts() -> Mapping[str, object]:

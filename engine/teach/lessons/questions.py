@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.lessons.catalogue import lesson_traces, load_lesson
-from engine.teach.lessons.lesson import Figure, Lesson, Ordering, Run, root_of
+from engine.teach.lessons.lesson import Figure, Lesson, Ordering, Run, Statements, root_of
 from engine.teach.lessons.quiz import MAX_WHOLE_TREE, Question, make_questions
 from engine.teach.output.notation import RELATIONS, SIDES, number_text, relation, value_text
 from engine.teach.states.state import TreeState
@@ -94,6 +94,21 @@ class OrderExercise(Struct, frozen=True, tag="order", tag_field="kind"):
     all_leaves: int
 
 
+class StatementBody(Struct, frozen=True):
+    """A statement, whether it is true, and why."""
+
+    text: str
+    is_true: bool
+    reason: str
+
+
+class StatementsExercise(Struct, frozen=True, tag="statements", tag_field="kind"):
+    """Statements, some of which are true."""
+
+    text: str
+    statements: tuple[StatementBody, ...]
+
+
 class Quiz(Struct, frozen=True):
     """The questions of a lesson in the order of its runs, and its exercise.
 
@@ -101,7 +116,7 @@ class Quiz(Struct, frozen=True):
     """
 
     questions: tuple[QuizQuestion, ...]
-    exercise: FigureExercise | OrderExercise | None
+    exercise: FigureExercise | OrderExercise | StatementsExercise | None
     figure: FigureNode | None
 
 
@@ -188,7 +203,7 @@ def make_tree_figure(trace: Trace, names: Mapping[tuple[str, ...], str]) -> Figu
 
 def make_exercise(
     lesson: Lesson, traces: tuple[Trace, ...]
-) -> FigureExercise | OrderExercise | None:
+) -> FigureExercise | OrderExercise | StatementsExercise | None:
     """Returns the exercise of a lesson as data, None if it has none."""
     match lesson.exercise:
         case Figure() as figure:
@@ -203,6 +218,9 @@ def make_exercise(
             best = explain(TreeState.at_root(tree), Plan("alphabeta", order="best")).counts
             every = given.plain_leaves or given.leaves
             return OrderExercise(text, make_figure(tree.root), given.leaves, best.leaves, every)
+        case Statements(text, statements):
+            bodies = [StatementBody(each.text, each.is_true, each.reason) for each in statements]
+            return StatementsExercise(text, tuple(bodies))
         case None:
             return None
 

@@ -9,6 +9,7 @@ from functools import partial
 
 from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.errors import TeachError
+from engine.teach.lessons.lesson import Statements
 from engine.teach.output.drawing import tree_lines
 from engine.teach.output.notation import relation, value_text
 from engine.teach.output.snapshot import snapshot
@@ -73,6 +74,24 @@ def ask_questions(trace: Trace, root: State, screen: Screen) -> bool:
             break
     screen.write(f"{right_count} of {answer_count} answers are right.\n")
     return answer_count == len(questions)
+
+
+def ask_statements(exercise: Statements, screen: Screen) -> bool:
+    """Asks which statements of an exercise are true; returns whether the user answered all."""
+    right_count = 0
+    for number, statement in enumerate(exercise.statements, 1):
+        screen.write(f"{exercise.text if number == 1 else ''}\n{statement.text}\n")
+        while (line := screen.ask("Is that true (y/n)? > ")) is not None:
+            if YES_NO.fullmatch(line.strip()) or line.strip() in ("q", "quit"):
+                break
+            screen.write("Type y or n, or q to quit.\n")
+        if line is None or line.strip() in ("q", "quit"):
+            return False
+        is_right = _is_yes_or_no(statement.is_true, line.strip().lower())
+        right_count += is_right
+        screen.write(f"{'Right' if is_right else 'Wrong'}: {statement.reason}\n")
+    screen.write(f"{right_count} of {len(exercise.statements)} answers are right.\n")
+    return True
 
 
 def _answer(question: Question, screen: Screen) -> str | None:

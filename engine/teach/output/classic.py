@@ -15,6 +15,7 @@ from typing import Protocol
 from engine.game import Position
 from engine.notation import read_move
 from engine.rules.errors import GameError
+from engine.rules.registry import load_game
 from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.algorithms.meaning import GUARANTEED_WIN
 from engine.teach.errors import NotPossible
@@ -38,7 +39,7 @@ STRATEGIES = {
 }
 #: The words for the status of a leaf.
 ENDS = {"won": "WIN", "lost": "LOSE", "drawn": "DRAW", "ongoing": "EVAL"}
-#: The word for the end of a game with a utility for each player.
+#: The word for the end of a game with a utility for each player, and of one that nobody wins.
 END_FOR_ALL = "END"
 #: The steps of a node that the log shows at its parent's level.
 PARENT_STEPS = ("enter", "returned")
@@ -130,7 +131,13 @@ def _side(trace: Trace, row: int) -> str:
 def _end(trace: Trace, row: int) -> str:
     """The word for a leaf: how the game ended for MAX, or that it was evaluated."""
     status, is_over = trace.nodes.status[row], trace.nodes.reason[row] == "leaf"
-    return END_FOR_ALL if status == "ongoing" and is_over else ENDS[status]
+    is_number = status == "drawn" and _is_about_a_number(trace.game)
+    return END_FOR_ALL if is_number or (status == "ongoing" and is_over) else ENDS[status]
+
+
+def _is_about_a_number(game: str) -> bool:
+    """Whether the sides of the game want one number to be great and small, and nobody wins."""
+    return game != "" and load_game(game).rules.maximizer is not None
 
 
 def _value(trace: Trace, row: int) -> OneValue:

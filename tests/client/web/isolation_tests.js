@@ -106,3 +106,26 @@ test("names that differ in nothing visible are numbered", () => {
         assertEqual([...nameMarks({ seats, chat: [] })], [["1", ""], ["2", " (2)"]]);
     }
 });
+
+test("fields take as many characters as the server counts, of any plane", () => {
+    const header = { name: "Ann", path: "/", status: { state: "open", lag_ms: 1 }, renameError: null, clearRenameError() {} };
+    const chat = { room: { seats: [], chat: [], answers: [], muted: [] }, extras: null, log: [], error: null, marks: new Map() };
+    const fields = [
+        [drawHeader({ ...header, rename() {}, startRename() {}, cancelRename() {}, redraw() {} }), 24],
+        [drawChat({ ...chat, clearError() {}, send: async () => true, isSpectator: false, onScroll() {}, me: "", muted: { has: () => false }, redraw() {} }), 400],
+    ];
+    for (const [content, limit] of fields) {
+        const field = drawn(content).querySelector("input");
+        assert(field.maxLength < 0, "a maxlength counts two for an emoji");
+        const type = (/** @type {string} */ text) => {
+            field.value = text;
+            field.dispatchEvent(new InputEvent("input"));
+            return field.value;
+        };
+        for (const one of ["a", "\u{1f984}", "\u738b"]) {
+            assertEqual(type(one.repeat(limit)), one.repeat(limit));
+            assertEqual(type(one.repeat(limit + 1)), one.repeat(limit));
+        }
+        assertEqual(type("e\u0301".repeat(limit)), "\u00e9".repeat(limit));
+    }
+});

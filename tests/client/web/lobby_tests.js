@@ -1,4 +1,5 @@
 import { createCommand, describeChoices, keepChoices, readChoices, validChoices } from "/client/web/pages/lobby/choices.js";
+import { choicesThrough, levelOf } from "/client/web/pages/lobby/doors.js";
 import { drawMine, drawPublic } from "/client/web/pages/lobby/rooms.js";
 import { render } from "/client/web/shell/elements.js";
 import { assertEqual, test } from "./testing.js";
@@ -48,9 +49,10 @@ test("choices that a game does not have become its defaults", () => {
         secondLevel: "swindler",
         side: "1",
         visibility: "public",
+        invitation: "unlisted",
     });
     assertEqual(validChoices(HEX, { ...before, game: "hex" }).options, { swap: "no" });
-    assertEqual([validChoices(HEX).level, validChoices(CHESS).level, validChoices(CHESS, { level: "x" }).level], ["2", "4", "1"]);
+    assertEqual([validChoices(HEX).level, validChoices(CHESS).level, validChoices(CHESS, { level: "x" }).level], ["1", "1", "1"]);
 });
 
 test("the latest choices are kept, each once and the latest first", () => {
@@ -72,16 +74,18 @@ test("the latest choices are kept, each once and the latest first", () => {
 
 test("choices are described in one line", () => {
     const choices = validChoices(HEX);
-    assertEqual(describeChoices(HEX, choices), "Hex, level 2, White");
+    assertEqual(describeChoices(HEX, choices), "Hex, level 1, White");
     assertEqual(
         describeChoices(HEX, { ...choices, opponent: "friend", side: "random", options: { swap: "no" } }),
         "Hex with a friend, no swap, either side",
     );
     assertEqual(
         describeChoices(HEX, { ...choices, opponent: "duel", secondLevel: "swindler" }),
-        "Hex, level 2 against Swindler",
+        "Hex, level 1 against Swindler",
     );
     assertEqual(describeChoices(HEX, { ...choices, opponent: "screen" }), "Hex on one screen");
+    const open = { ...choices, opponent: "friend", invitation: "public" };
+    assertEqual(describeChoices(HEX, open), "Hex with a friend, White, open to anyone");
 });
 
 test("the chosen side and opponents become the seats of the room", () => {
@@ -92,6 +96,7 @@ test("the chosen side and opponents become the seats of the room", () => {
     assertEqual(createCommand(friend, 0).seats, [{ who: "open" }, me]);
     const duel = { ...choices, opponent: "duel", secondLevel: "swindler" };
     assertEqual(createCommand(duel, 0).seats, [ai, { who: "ai", persona: "swindler" }]);
+    assertEqual([choices, friend, { ...friend, invitation: "public" }].map((each) => createCommand(each, 0).visibility), ["public", "unlisted", "public"]);
     const screen = createCommand({ ...choices, opponent: "screen" }, 0);
     assertEqual([screen.one_screen, screen.seats], [true, undefined]);
 });
@@ -129,6 +134,35 @@ test("the text in place of missing rooms is true", () => {
     assertEqual(text(lobbyOf(playing)).includes("No room waits for a player. You can watch a match"), true);
     assertEqual(/No |Loading/.test(text(lobbyOf(playing, open))), false);
     assertEqual(text(lobbyOf(open)).includes("Being played"), false);
+});
+
+test("a room is joined beside a person who is there", () => {
+    const buttons = (entry) => {
+        const parent = document.createElement("div");
+        render(parent, drawPublic(lobbyOf(entry), GAMES, () => {}));
+        const [line] = parent.querySelectorAll("li");
+        return [line.querySelectorAll("button").length, line.textContent.includes("(away)"), line.classList.contains("left")];
+    };
+    const waiting = room("o", "open", [BEN, null]);
+    assertEqual(buttons(waiting), [1, false, false]);
+    assertEqual(buttons({ ...waiting, away: [0] }), [0, true, true]);
+    assertEqual(buttons({ ...waiting, away: [] }), [1, false, false]);
+    assertEqual(buttons(room("o", "open", [AI, null])), [0, false, true]);
+    assertEqual(buttons(room("o", "playing", [BEN, AI])), [0, false, false]);
+});
+
+test("a door and a game make a room", () => {
+    const through = (way, before = {}) => choicesThrough(way, CHESS, { game: "chess", side: "1", invitation: "public", ...before });
+    assertEqual(createCommand(through("link"), 0).visibility, "unlisted");
+    assertEqual(createCommand(through("anyone", { invitation: "unlisted" }), 0).visibility, "public");
+    assertEqual(createCommand(through("screen"), 0).one_screen, true);
+    assertEqual(createCommand(through("hard", { level: "2" }), 0).seats, [{ who: "ai", level: 7 }, { who: "me" }]);
+    assertEqual(through("more"), null);
+    for (const levels of [1, 2, 3, 5, 6, 8]) {
+        const [easy, medium, hard] = ["easy", "medium", "hard"].map((way) => Number(levelOf(way, { ...CHESS, levels })));
+        assertEqual([easy, easy <= medium, medium <= hard, hard <= levels], [1, true, true, true]);
+    }
+    assertEqual(levelOf("hard", { ...CHESS, levels: 0 }), "strategy:alphabeta");
 });
 
 test("your own rooms are among your matches and not among the public ones", () => {

@@ -12,6 +12,9 @@ from engine.rules.registry import game_ids, load_game
 HOME = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR"
 ROOK = "8/8/4k3/8/8/3RK3/8/8"
 MEN = "W18,24,27,28,K10,K15:B12,16,20,K22,K25,K29"
+E4 = "rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR"
+FULL_ROW = f"XXXXXXXO{'-' * 19}OO{'-' * 6}OO{'-' * 27}"
+HANDS = "WWW/BBB/.../.../.../.../.../..."
 DISCS = f"{'-' * 27}OX{'-' * 6}XO{'-' * 27}"
 
 #: Texts by game, and the position in the game's own form, or a text of it.
@@ -29,6 +32,7 @@ READ: dict[str, dict[str, str | Position]] = {
         f"{HOME} W qK - 0 1": f"{HOME} w Kq - 0 1",
         f"{HOME} w HAha - 0 1": f"{HOME} w KQkq - 0 1",
         f"{HOME} w KQkq e6 0 1": f"{HOME} w KQkq - 0 1",
+        f"{E4} b KQkq e3 0 1": f"{E4} b KQkq - 0 1",
         f'{HOME} w KQkq - bm e4; id "x 1";': f"{HOME} w KQkq - 0 1",
         "4k3/8/8/8/8/8/8/4K2R w KQkq - 0 1": "4k3/8/8/8/8/8/8/4K2R w K - 0 1",
         f"{ROOK} w - - 00 012": f"{ROOK} w - - 0 12",
@@ -73,6 +77,7 @@ READ: dict[str, dict[str, str | Position]] = {
         f"{DISCS} X;": f"{DISCS} X",
         f"{DISCS.replace('X', '*')} O": f"{DISCS} O",
         f"{' '.join(DISCS)}\nO": f"{DISCS} O",
+        f"{FULL_ROW} X": f"{FULL_ROW} X",
         f"{DISCS}\nBLACK\n% a problem": f"{DISCS} X",
         f"{DISCS} O; F5:+1; D6:-3;": f"{DISCS} O",
         "F5d6c3": load_game("othello")
@@ -85,6 +90,9 @@ READ: dict[str, dict[str, str | Position]] = {
     "connect-four": {
         "4455": f"{'......./' * 4}...YY../...RR..",
         "d, d, e, e": f"{'......./' * 4}...YY../...RR..",
+    },
+    "nine-mens-morris": {
+        f"{HANDS} white 6-6 0 flying": f"{HANDS} white 6-6 0 flying",
     },
     "gomoku": {"h8i9": load_game("gomoku").start().replay("h8").replay("i9")},
     "kalah": {"\u0664-\u0664-4-4-4-4/0 4-4-4-4-4-4/0 south": load_game("kalah").start().text()},

@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -520,7 +521,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main([*command, "--games", "5"]) == 0
     first = json.loads(capsys.readouterr().out)
     assert (first["match"]["options"], first["summary"]["games"]) == ({"rows": "1-3-5-7"}, 6)
-    assert main([*command, "--games", "10"]) == 0
+    assert main([*command, "--games", "10", "--pgn", str(tmp_path / "games.pgn")]) == 0
     second = json.loads(capsys.readouterr().out)
     assert second["summary"]["games"] == 10
     assert second["summary"]["score"] > 0.7
@@ -535,6 +536,12 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         assert record.half_points == 2 * (outcome.winner == record.seat)
         assert record.digest == moves_digest(record.moves.split())
         assert record.moves.startswith(record.opening)
+    texts = (tmp_path / "games.pgn").read_text("utf-8").split("[Event ")[1:]
+    for record, text in zip(records, texts, strict=True):
+        assert f'[{("First", "Second")[record.seat]} "{header.players[0]}"]' in text
+        moves = re.sub(r"\{[^}]*\}|\d+\.", " ", text.partition("\n\n")[2]).split()
+        assert moves[:-1] == record.moves.split()
+        assert moves[-1] == ("1-0" if record.half_points == 2 * (record.seat == 0) else "0-1")
     assert records[4].opening == " ".join(openings_of(header)[2].moves)
     assert main([*command[:-1], "--sprt", "0,100"]) == 0
     assert "SPRT of 0 against 100 Elo: H1 accepted" in capsys.readouterr().out
@@ -564,6 +571,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         (["sticks", "--without", "null-move"], "sticks can use"),
         (["chess", "--without", "lmr", "--max-plies", "8"], "over after openings of 8"),
         (["sticks", "--without", "lmr", "--log", "/"], "cannot be used"),
+        (["sticks", "--without", "lmr", "--pgn", "x", "--compact"], "which --pgn needs"),
         (["sticks", "--without", "lmr", "--log", ""], "cannot be used"),
     ],
 )

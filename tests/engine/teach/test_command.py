@@ -278,7 +278,7 @@ def test_the_moves_of_a_match_are_read_as_people_write_them(capsys: Output) -> N
 #: The expected part of the message by arguments.
 WRONG = {
     "--depth 2": "give exactly one of a lesson, --game, --tree and --graph",
-    "chess-lesson": "there is no lesson 'chess-lesson'; there are every-leaf",
+    "chess-lesson": "there is no lesson 'chess-lesson'; there are what-is-minimax",
     "sticks --depth 2": "a lesson has its own search options: --depth goes with",
     "sticks --game sticks": "exactly one of",
     "--game tic-tac-two": "there is no game 'tic-tac-two'; there are",

@@ -193,6 +193,9 @@ def test_the_classic_log_of_other_searches() -> None:
     assert "MAX node... DRAW ... 0" in logs[0]
     assert "MAX node... EVAL ... -4" in logs[0]
     assert "MEAN node... Final score = 1.5" in logs[0]
+    coins = [line.text for line in classic_lines(on_game("coin-friends", "start", Plan("minimax")))]
+    assert "MAX node... END ... 10" in coins, "nobody wins or draws a coin"
+    assert not [text for text in coins if "DRAW" in text]
     several = on_tree(parse_tree("p1(a: p2(<1, 2>, <3, 0>))"), "max-n")
     log_of_several = [line.text for line in classic_lines(several)]
     assert "P2 node... Move scored : <1, 2>" in log_of_several

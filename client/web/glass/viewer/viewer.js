@@ -56,6 +56,7 @@ const LAZY_MODULES = {
     outline: () => import("../drawing/outline.js"),
     files: () => import("./export.js"),
     legend: () => import("../drawing/legend.js"),
+    tips: () => import("./tips.js"),
 };
 /** The formats in which a search can be saved: name, suffix, media type, label. @type {[string, string, string, string][]} */
 const FILES = [
@@ -214,7 +215,11 @@ export class SearchViewer {
         if (this.trace.end !== null || this.#step !== null) this.#board?.prefetch(state);
         return h(
             "div",
-            { class: ["glass-viewer", isCompact && "compact"], key: "viewer" },
+            {
+                class: ["glass-viewer", isCompact && "compact"],
+                key: "viewer",
+                onpointerover: (/** @type {Event} */ { target }) => this.#module("tips")?.showTip(target),
+            },
             h(
                 "div",
                 { class: ["parts", hasControls && "has-bar"] },

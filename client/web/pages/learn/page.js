@@ -17,6 +17,8 @@ export class LearnPage {
     #app;
     /** @type {{title: string, lessons: LessonSummary[]}[] | null} */
     #topics = null;
+    /** The words with their lessons, once the reader has opened them. @type {Record<string, [string, string]> | null} */
+    #words = null;
     /** Why the lessons could not be loaded. @type {string | null} */
     #failure = null;
 
@@ -87,7 +89,7 @@ export class LearnPage {
             );
         if (this.#topics === null) return h("p", { class: "muted", role: "status" }, "Loading the lessons…");
         let number = 0;
-        return this.#topics.map(({ title, lessons }, topic) =>
+        const topics = this.#topics.map(({ title, lessons }, topic) =>
             h(
                 "section",
                 { class: "topic", key: title, "aria-labelledby": `topic-${topic}` },
@@ -99,6 +101,35 @@ export class LearnPage {
                 ),
             ),
         );
+        return [...topics, this.#drawWords()];
+    }
+
+    /** The words of the founding texts, each with the lesson that defines it. */
+    #drawWords() {
+        const open = (/** @type {Event} */ event) => {
+            if (event.currentTarget instanceof HTMLDetailsElement && event.currentTarget.open) void this.#loadWords();
+        };
+        return h(
+            "details",
+            { class: "topic words", key: "words", ontoggle: open },
+            h("summary", null, h("h2", null, "The words, and where they are explained")),
+            h(
+                "dl",
+                null,
+                Object.entries(this.#words ?? {}).map(([word, [lesson, sentence]]) =>
+                    h("div", { key: word }, h("dt", null, h("a", { href: `/learn/${lesson}` }, word)), h("dd", null, sentence)),
+                ),
+            ),
+        );
+    }
+
+    async #loadWords() {
+        try {
+            this.#words ??= (await import("../../glass/text/words.js")).WORDS;
+        } catch {
+            this.#failure = "The server did not send this part of the page.";
+        }
+        this.#app.update();
     }
 }
 

@@ -20,7 +20,10 @@ const MAX_QUESTIONS = 7;
 /** Maximum number of nodes of a picture on a sheet. */
 const MAX_NODES = 150;
 /** The numbers of lines to write on, for an answer of each kind. */
-const LINES = { yes_no: 2, number: 1, names: 1, choice: 1, text: 3 };
+const LINES = { yes_no: 2, true_false: 2, number: 1, names: 1, choice: 1, text: 3 };
+
+/** What stands on the first line of an answer that chooses. @type {Partial<Record<keyof typeof LINES, string>>} */
+const CHOICES = { yes_no: "Yes ☐   No ☐   because", true_false: "True ☐   False ☐   because" };
 
 /** A question of a sheet. @typedef {{text: string, kind: keyof typeof LINES, reason: string}} Asked */
 /**
@@ -77,6 +80,8 @@ function questionsOf({ questions, exercise }) {
             { text: "Write the tree in an order in which it sees as few leaves as possible.", kind: "text", reason: `The least possible is ${least_leaves}.` },
         ];
     }
+    if (exercise?.kind === "statements")
+        return exercise.statements.map(({ text, is_true, reason }) => ({ text, kind: "true_false", reason: `${is_true ? "True" : "False"}. ${reason}` }));
     if (questions.length <= MAX_QUESTIONS) return questions;
     const step = (questions.length - 1) / (MAX_QUESTIONS - 1);
     return Array.from({ length: MAX_QUESTIONS }, (_, index) => /** @type {Question} */ (questions[Math.round(index * step)]));
@@ -89,6 +94,7 @@ function questionsOf({ questions, exercise }) {
  * @returns {Content}
  */
 function drawGiven({ questions, exercise, figure }, trace) {
+    if (exercise?.kind === "statements") return null;
     const root = exercise?.root ?? figure ?? questions.find((question) => question.figure)?.figure;
     if (!root) return drawSearch(trace, 0);
     const below = exercise?.kind === "figure" ? (/** @type {FigureNode} */ node) => drawGaps(node, exercise) : undefined;
@@ -131,7 +137,7 @@ function drawSearch(trace, step) {
 function drawAnswer({ kind, reason }, hasAnswers) {
     if (hasAnswers) return h("p", { class: "solution" }, reason);
     return Array.from({ length: LINES[kind] }, (_, index) =>
-        h("p", { class: "line", key: index }, kind === "yes_no" && index === 0 ? "Yes ☐   No ☐   because" : ""),
+        h("p", { class: "line", key: index }, index > 0 ? "" : (CHOICES[kind] ?? "")),
     );
 }
 

@@ -156,7 +156,7 @@ export class LessonPage {
         const practice = this.#practice;
         if (practice?.isQuizOpen) return h("div", { class: "asked", key: "asked" }, practice.drawQuiz());
         return [
-            practice?.drawFigure(),
+            practice?.drawFirst(),
             this.#drawRuns(),
             // The notes come last, and once the quiz has arrived: they and the solution would answer it.
             practice || this.#failure !== null

@@ -9,6 +9,7 @@
  * @import {FigureNode} from "./figure.js"
  * @import {FigureExerciseBody} from "./figure-exercise.js"
  * @import {OrderExerciseBody} from "./order-exercise.js"
+ * @import {StatementsExerciseBody} from "./statements-exercise.js"
  */
 
 import { h } from "../../shell/elements.js";
@@ -18,11 +19,12 @@ import { drawHandout } from "./handout.js";
 import { OrderExercise } from "./order-exercise.js";
 import { Quiz } from "./quiz.js";
 import { LessonSharing } from "./sharing.js";
+import { StatementsExercise } from "./statements-exercise.js";
 
+/** @typedef {FigureExerciseBody | OrderExerciseBody | StatementsExerciseBody} ExerciseBody */
 /**
  * The questions and the exercise of a lesson, and its whole tree if it is a small one.
- * @typedef {{questions: Question[], exercise: FigureExerciseBody | OrderExerciseBody | null, figure:
- *     FigureNode | null}} QuizBody
+ * @typedef {{questions: Question[], exercise: ExerciseBody | null, figure: FigureNode | null}} QuizBody
  */
 
 export class Practice {
@@ -30,7 +32,7 @@ export class Practice {
     #body;
     #runs;
     #quiz;
-    /** @type {FigureExercise | OrderExercise | null} */
+    /** @type {FigureExercise | OrderExercise | StatementsExercise | null} */
     #exercise = null;
     /** The drawn sheet, and the key of its content. @type {{key: string, node: VNode} | null} */
     #handout = null;
@@ -56,6 +58,7 @@ export class Practice {
         const solved = () => storeProgress(lesson.name, { ...lessonProgress(lesson.name), isSolved: true });
         if (body.exercise?.kind === "figure") this.#exercise = new FigureExercise(app, body.exercise, solved);
         if (body.exercise?.kind === "order") this.#exercise = new OrderExercise(app, body.exercise, solved);
+        if (body.exercise?.kind === "statements") this.#exercise = new StatementsExercise(app, body.exercise, solved);
     }
 
     /** Whether the searches would solve an exercise that the reader has not solved yet. */
@@ -78,8 +81,8 @@ export class Practice {
     }
 
     /** The exercise that comes before the searches. */
-    drawFigure() {
-        return this.#exercise instanceof FigureExercise ? this.#drawExercise() : null;
+    drawFirst() {
+        return this.#exercise instanceof OrderExercise || this.#exercise === null ? null : this.#drawExercise();
     }
 
     /** The exercise that comes after the searches. */

@@ -17,9 +17,12 @@ import { PERSONAS, STRATEGIES, aiFields, optionsText, parseStrategy, sideName, s
  * @property {string} secondLevel of the second AI, when two play
  * @property {"0" | "1" | "random"} side
  * @property {"public" | "unlisted"} visibility
+ * @property {"public" | "unlisted"} invitation the visibility of a room for a friend; by default only
+ *     people with its link find it
  * @property {"all" | "spectators" | "after"} [thinking] who may see the AI's thinking during a match;
  *     everyone by default
  * @property {boolean} [help] whether the bot may help both of two people with positions
+ * @property {[string, string]} [names] of the two people on one screen, empty where a side has none
  * @property {string | null} [start] the position from which the match starts, as text; it is not kept
  */
 
@@ -49,16 +52,19 @@ export function validChoices(game, before = {}) {
         secondLevel: validLevel(game, before.secondLevel),
         side: oneOf(before.side, ["0", "1", "random"], "0"),
         visibility: oneOf(before.visibility, ["public", "unlisted"], "public"),
+        invitation: oneOf(before.invitation, ["public", "unlisted"], "unlisted"),
         ...(before.thinking === "spectators" || before.thinking === "after" ? { thinking: before.thinking } : null),
         ...(before.help === true ? { help: true } : null),
+        ...(Array.isArray(before.names) && before.names.length === 2 ? { names: before.names } : null),
     };
 }
 
 /**
+ * The level, or the lowest one for a first visitor.
  * @param {GameDescription} game
  * @param {string | undefined} level
  */
-function validLevel(game, level = String(Math.ceil(game.levels / 2))) {
+function validLevel(game, level = "1") {
     if (parseStrategy(level)) return level;
     // Strategies play a game without levels.
     if (game.levels === 0) return strategyChoice("alphabeta");
@@ -84,14 +90,32 @@ function oneOf(value, values, fallback) {
  * @returns {Omit<Create, "id">}
  */
 export function createCommand(choices, chance) {
-    const { game, options, visibility } = choices;
+    const { game, options } = choices;
+    const visibility = visibilityOf(choices);
     const start = choices.start == null ? null : { start: choices.start };
     const hasAi = choices.opponent === "ai" || choices.opponent === "duel";
     const thinking = hasAi && choices.thinking ? { thinking: choices.thinking } : null;
     const help = choices.opponent === "friend" && choices.help ? { help: true } : null;
     const room = /** @type {const} */ ({ t: "create", game, options, visibility, ...start, ...thinking, ...help });
-    if (choices.opponent === "screen") return { ...room, one_screen: true };
+    if (choices.opponent === "screen") return { ...room, one_screen: true, ...namedSeats(choices.names ?? ["", ""]) };
     return { ...room, seats: seatsFor(choices, chance) };
+}
+
+/**
+ * Whether anyone finds the room, or only people with its link.
+ * @param {Choices} choices
+ */
+export function visibilityOf({ opponent, visibility, invitation }) {
+    return opponent === "friend" ? invitation : visibility;
+}
+
+/**
+ * The seats of two people on one screen; none where nobody has a name.
+ * @param {[string, string]} names
+ */
+function namedSeats(names) {
+    const seats = names.map((name) => ({ who: /** @type {const} */ ("me"), ...(name.trim() && { name: name.trim() }) }));
+    return seats.some((seat) => "name" in seat) ? { seats } : null;
 }
 
 /**
@@ -119,7 +143,7 @@ function aiSeat(level) {
  * @param {GameDescription} game
  * @param {Choices} choices
  */
-export function describeChoices(game, { options, opponent, level, secondLevel, side, help }) {
+export function describeChoices(game, { options, opponent, level, secondLevel, side, help, invitation }) {
     const changed = Object.entries(options).filter(([name, value]) => value !== game.options[name]?.default);
     const duelText = `${levelText(level)} against ${levelText(secondLevel)}`;
     const opponentText = { friend: "", screen: "", ai: levelText(level), duel: duelText };
@@ -132,6 +156,7 @@ export function describeChoices(game, { options, opponent, level, secondLevel, s
         opponentText[opponent],
         hasSide ? sideText : "",
         opponent === "friend" && help ? "with the bot's help" : "",
+        opponent === "friend" && invitation === "public" ? "open to anyone" : "",
     ];
     return parts.filter(Boolean).join(", ");
 }

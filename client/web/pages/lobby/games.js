@@ -1,13 +1,14 @@
 /**
- * The games of the lobby: the latest choices with one click, and all games as pictures.
+ * The games of the lobby: the latest choices with one click, and all games as pictures with their goals.
  *
  * @import {GameDescription} from "../../shell/api.js"
  * @import {Content, VNode} from "../../shell/elements.js"
  * @import {Choices} from "./choices.js"
  */
 
-import { drawPicture } from "../../board/picture.js";
+import { drawPicture } from "../../board/pictures/picture.js";
 import { h } from "../../shell/elements.js";
+import { icon } from "../../shell/icons.js";
 import { VERBS, describeChoices } from "./choices.js";
 
 /** The page has a search field for this many games or more. */
@@ -15,59 +16,106 @@ const MIN_GAMES_TO_SEARCH = 5;
 
 /**
  * @typedef {object} Handlers
- * @property {(choices: Choices) => void} play creates the room at once
- * @property {(game: GameDescription) => void} open opens the sheet of a game
+ * @property {(game: GameDescription) => void} pick starts a game, or opens its sheet
+ * @property {((game: GameDescription) => void) | null} choose opens the sheet of a game; null where a
+ *     click on the game does so
  * @property {(text: string) => void} search
  */
 
 /**
+ * The games, those for lessons in a group of their own.
  * @param {GameDescription[]} games
- * @param {Choices[]} offered
+ * @param {string} heading
  * @param {string} searched the text to find in the names of the games
- * @param {boolean} isBusy
- * @param {Content} between content between the latest choices and the games
  * @param {Handlers} handlers
  * @returns {VNode}
  */
-export function drawGames(games, offered, searched, isBusy, between, handlers) {
+export function drawGames(games, heading, searched, handlers) {
     const text = searched.trim().toLowerCase();
     const matching = games.filter(({ id, title, aliases }) =>
         [title, id, ...(aliases ?? [])].join(" ").toLowerCase().includes(text),
     );
-    const cards = matching.map((game) =>
-        h(
-            "button",
-            { class: "game-card", key: game.id, "aria-haspopup": "dialog", onclick: () => handlers.open(game) },
-            drawPicture(game),
-            h("span", null, game.title),
-        ),
-    );
+    const draw = (/** @type {GameDescription} */ game) => drawGame(game, handlers);
+    const lessons = matching.filter(isForLessons);
     return h(
         "section",
-        { class: "card create", "aria-label": "New match", key: "games" },
-        drawOffered(games, offered, isBusy, handlers.play),
-        between,
-        games.length >= MIN_GAMES_TO_SEARCH ? drawSearch(searched, matching, handlers) : null,
+        { class: "create", "aria-label": "New match", key: "games" },
         h(
             "div",
-            { class: "games", role: "group", "aria-label": "Game" },
-            matching.length > 0 ? cards : h("p", { class: "muted empty" }, "No game has this name."),
+            { class: "games-head" },
+            h("h2", { id: "games-heading" }, heading),
+            games.length >= MIN_GAMES_TO_SEARCH ? drawSearch(searched, matching, handlers) : null,
         ),
+        h(
+            "ul",
+            { class: "games", "aria-label": "Game" },
+            matching.length > 0 ? matching.filter((game) => !isForLessons(game)).map(draw) : h("li", { class: "muted empty" }, "No game has this name."),
+        ),
+        lessons.length > 0
+            ? [
+                  h(
+                      "p",
+                      { class: "muted for-lessons", key: "for lessons" },
+                      h("b", null, "For lessons on game search"),
+                      " Tiny games with little to play: they show how a search thinks.",
+                  ),
+                  h("ul", { class: "games", "aria-label": "Games for lessons", key: "lessons" }, lessons.map(draw)),
+              ]
+            : null,
     );
 }
 
 /**
- * The latest choices, each a button that creates the room.
+ * Whether the game is there for lessons on game search, not for an evening.
+ * @param {GameDescription} game
+ */
+function isForLessons({ search }) {
+    return search === "teach";
+}
+
+/**
+ * @param {GameDescription} game
+ * @param {Handlers} handlers
+ */
+function drawGame(game, { pick, choose }) {
+    const label = `Choices for ${game.title}`;
+    return h(
+        "li",
+        { class: "game-card", key: game.id },
+        drawPicture(game),
+        h(
+            "span",
+            { class: "words" },
+            h(
+                "button",
+                { class: "name", "aria-haspopup": choose ? null : "dialog", "aria-describedby": `goal-${game.id}`, onclick: () => pick(game) },
+                game.title,
+            ),
+            h("span", { class: "muted goal", id: `goal-${game.id}` }, game.goal ?? ""),
+        ),
+        choose
+            ? h(
+                  "button",
+                  { key: "choose", class: "icon-button small", "aria-label": label, title: label, "aria-haspopup": "dialog", onclick: () => choose(game) },
+                  icon("gear"),
+              )
+            : null,
+    );
+}
+
+/**
+ * The latest choices, each a button that creates the room; null for a first visitor.
  * @param {GameDescription[]} games
  * @param {Choices[]} offered
  * @param {boolean} isBusy
- * @param {Handlers["play"]} play
+ * @param {(choices: Choices) => void} play creates the room at once
+ * @returns {Content}
  */
-function drawOffered(games, offered, isBusy, play) {
+export function drawOffered(games, offered, isBusy, play) {
     const buttons = offered.flatMap((choices, i) => {
         const game = games.find(({ id }) => id === choices.game);
         if (!game) return [];
-        const attributes = { class: i === 0 ? "main large offered" : "offered", disabled: isBusy };
+        const attributes = { class: i === 0 ? "main offered" : "offered", disabled: isBusy };
         return h(
             "button",
             { ...attributes, key: `offered ${i}`, onclick: () => play(choices) },
@@ -75,7 +123,7 @@ function drawOffered(games, offered, isBusy, play) {
             h("b", null, VERBS[choices.opponent]),
         );
     });
-    return h("div", { class: "all-offered" }, buttons);
+    return buttons.length > 0 ? h("div", { class: "all-offered", role: "group", "aria-label": "Again", key: "again" }, buttons) : null;
 }
 
 /**
@@ -86,11 +134,11 @@ function drawOffered(games, offered, isBusy, play) {
 function drawSearch(searched, matching, handlers) {
     const onInput = (/** @type {Event} */ event) =>
         event.currentTarget instanceof HTMLInputElement && handlers.search(event.currentTarget.value);
-    // Enter opens the first matching game.
-    const openOnEnter = (/** @type {KeyboardEvent} */ event) => {
+    // Enter picks the first matching game.
+    const pickOnEnter = (/** @type {KeyboardEvent} */ event) => {
         if (event.key !== "Enter") return;
         event.preventDefault();
-        if (matching.length > 0) handlers.open(matching[0]);
+        if (matching.length > 0) handlers.pick(matching[0]);
     };
     return h("input", {
         key: "find",
@@ -100,6 +148,6 @@ function drawSearch(searched, matching, handlers) {
         "aria-label": "Find a game",
         ".value": searched,
         oninput: onInput,
-        onkeydown: openOnEnter,
+        onkeydown: pickOnEnter,
     });
 }

@@ -1,21 +1,24 @@
 /**
- * The lobby: the games, your matches, the public rooms, and the latest finished matches.
+ * The first page: what Plyroom is, the doors, the games, your matches, the public rooms, and what is
+ * inside the other pages.
  *
  * @import {App, Page} from "../../shell/app.js"
- * @import {GameDescription, MatchSummary, MyMatches} from "../../shell/api.js"
+ * @import {GameDescription, LessonSummary, MatchSummary, MyMatches} from "../../shell/api.js"
  * @import {Content} from "../../shell/elements.js"
  * @import {Choices} from "./choices.js"
+ * @import {Way} from "./doors.js"
  * @import {Model} from "../../shell/model.js"
  * @import {GameSheet} from "./sheet.js"
  */
 
-import { ApiError, listGames, listMatches, listMyMatches } from "../../shell/api.js";
+import { ApiError, listGames, listLessons, listMatches, listMyMatches } from "../../shell/api.js";
 import { CommandError } from "../../shell/connection.js";
 import { h } from "../../shell/elements.js";
 import { MAX_OFFERED, createCommand, keepChoices, readChoices, validChoices } from "./choices.js";
-import { drawGames } from "./games.js";
+import { choicesThrough, drawDoors, headingOf } from "./doors.js";
+import { drawGames, drawOffered } from "./games.js";
+import { drawLatest, drawLearn, drawTerminal } from "./inside.js";
 import { drawMine, drawPublic } from "./rooms.js";
-import { drawMatch } from "../../ui/matches/matches.js";
 import { sentence } from "../../shell/words.js";
 
 /** Maximum number of finished matches in the lobby. */
@@ -24,7 +27,13 @@ const MAX_LATEST_MATCHES = 5;
 const REFRESH_MS = 5000;
 
 /** The screens with one column, on which your matches stand above the games. */
-const narrow = matchMedia("(max-width: 860px) and (min-height: 481px)");
+const narrow = matchMedia("(max-width: 860px)");
+
+/**
+ * What the page showed last, for a user who comes back while there is no connection.
+ * @type {{latest: MatchSummary[] | null, lessons: LessonSummary[], mine: MyMatches | null}}
+ */
+const shown = { latest: null, lessons: [], mine: null };
 
 /** Loads the module of the sheets, which the first view of the lobby does not need. */
 const loadSheet = () => import("./sheet.js");
@@ -39,10 +48,14 @@ export class LobbyPage {
     /** The text to find in the names of the games. */
     #searched = "";
     #isCreating = false;
-    /** @type {MatchSummary[]} */
-    #latest = [];
+    /** The open door. @type {Way | null} */
+    #way = null;
+    /** The latest finished matches; null before they arrive. @type {MatchSummary[] | null} */
+    #latest = shown.latest;
+    /** All lessons, in the recommended order. @type {LessonSummary[]} */
+    #lessons = shown.lessons;
     /** @type {MyMatches | null} */
-    #mine = null;
+    #mine = shown.mine;
     /** Whether a request for your matches is under way, or waits for its time. */
     #isRefreshing = false;
     #isStopped = false;
@@ -95,7 +108,9 @@ export class LobbyPage {
             this.#app.update();
             // The next click may open a sheet; if this fails, that click tries again.
             loadSheet().catch(() => {});
-            this.#latest = (await listMatches(MAX_LATEST_MATCHES)).matches;
+            shown.latest = this.#latest = (await listMatches(MAX_LATEST_MATCHES)).matches;
+            this.#app.update();
+            shown.lessons = this.#lessons = (await listLessons()).flatMap(({ lessons }) => lessons);
         } catch (error) {
             this.#app.toast(error instanceof Error ? error.message : String(error));
         }
@@ -113,7 +128,7 @@ export class LobbyPage {
         this.#isRefreshing = false;
         if (this.#isStopped) return;
         try {
-            this.#mine = await listMyMatches();
+            shown.mine = this.#mine = await listMyMatches();
         } catch (error) {
             // They stay as they are; the next change of the lobby requests them again.
             if (!(error instanceof ApiError || error instanceof TypeError)) throw error;
@@ -130,32 +145,50 @@ export class LobbyPage {
         return h(
             "div",
             { class: "page lobby" },
-            h("h1", { class: "visually-hidden" }, "Lobby"),
-            this.#drawGames(isNarrow ? mine : null),
+            h("h1", null, "Play board games with friends, or against a computer whose thinking you can watch."),
+            h(
+                "div",
+                { class: "play" },
+                drawOffered(games, this.#kept.slice(0, MAX_OFFERED), this.#isCreating, (choices) => void this.#play(choices)),
+                isNarrow ? mine : null,
+                drawDoors(this.#way, (way) => this.#openDoor(way)),
+                this.#drawGames(),
+            ),
             h(
                 "div",
                 { class: "lists" },
                 isNarrow ? null : mine,
                 drawPublic(this.#app.model, games, join),
-                this.#drawLatest(),
+                drawLearn(this.#lessons),
+                drawLatest(this.#latest, Date.now()),
+                drawTerminal(),
             ),
         );
     }
 
-    /** @param {Content} mine your matches, where they stand among the games */
-    #drawGames(mine) {
+    /** @param {Way | null} way */
+    #openDoor(way) {
+        this.#way = way;
+        this.#app.announce(way === null ? "" : headingOf(way));
+        // On a narrow screen the games are below the doors.
+        const heading = way !== null && narrow.matches ? document.querySelector("#games-heading") : null;
+        heading?.scrollIntoView({ block: "start" });
+    }
+
+    #drawGames() {
         const games = this.#games;
         if (!games)
             return h(
                 "section",
-                { class: "card create", "aria-label": "New match", key: "games" },
+                { class: "create", "aria-label": "New match", key: "games" },
                 h("p", { class: "muted" }, "Loading the games…"),
             );
-        const kept = this.#kept.slice(0, MAX_OFFERED);
-        const offered = kept.length > 0 || games.length === 0 ? kept : [validChoices(games[0])];
-        return drawGames(games, offered, this.#searched, this.#isCreating, mine, {
-            play: (choices) => void this.#play(choices),
-            open: (game) => void this.#open(game),
+        const open = (/** @type {GameDescription} */ game) => void this.#open(game);
+        const way = this.#way;
+        const startsAtOnce = way !== null && way !== "more";
+        return drawGames(games, headingOf(way), this.#searched, {
+            pick: (game) => (startsAtOnce ? this.#start(way, game) : open(game)),
+            choose: startsAtOnce ? open : null,
             search: (text) => {
                 this.#searched = text;
                 this.#app.update();
@@ -163,19 +196,23 @@ export class LobbyPage {
         });
     }
 
-    #drawLatest() {
-        if (this.#latest.length === 0) return null;
-        const now_ms = Date.now();
-        return h(
-            "section",
-            { class: "rooms", "aria-label": "Finished matches" },
-            h("h2", { class: "latest" }, "Just finished", h("a", { href: "/replays" }, "All replays")),
-            h(
-                "ul",
-                { class: "card list matches" },
-                this.#latest.map((match) => drawMatch(match, now_ms)),
-            ),
-        );
+    /**
+     * Starts a game in the way of the open door.
+     * @param {Way} way
+     * @param {GameDescription} game
+     */
+    #start(way, game) {
+        const choices = choicesThrough(way, game, this.#before(game, false) ?? {});
+        if (choices) void this.#play(choices);
+    }
+
+    /**
+     * The latest choices for a game, or else for any.
+     * @param {GameDescription} game
+     * @param {boolean} orAny
+     */
+    #before(game, orAny = true) {
+        return this.#kept.find((choices) => choices.game === game.id) ?? (orAny ? this.#kept[0] : undefined);
     }
 
     /**
@@ -183,12 +220,14 @@ export class LobbyPage {
      * @param {GameDescription} game
      */
     async #open(game) {
-        const before = this.#kept.find((choices) => choices.game === game.id) ?? this.#kept[0];
+        const before = this.#before(game);
+        const through = this.#way && this.#way !== "more" ? choicesThrough(this.#way, game, before ?? {}) : null;
+        const choices = through ?? validChoices(game, this.#way === "more" ? { ...before, opponent: "ai" } : before);
         const sheets = await loadSheet().catch(() => null);
         if (sheets === null) return this.#app.toast("The server did not send this part of the page; try again.");
         if (this.#isStopped) return;
         this.#sheet?.close();
-        this.#sheet = new sheets.GameSheet(game, validChoices(game, before), (choices) => this.#create(choices));
+        this.#sheet = new sheets.GameSheet(game, choices, (chosen) => this.#create(chosen));
         this.#sheet.open();
     }
 

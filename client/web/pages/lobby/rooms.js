@@ -8,7 +8,7 @@
  * @import {Model} from "../../shell/model.js"
  */
 
-import { drawPicture } from "../../board/picture.js";
+import { drawPicture } from "../../board/pictures/picture.js";
 import { h } from "../../shell/elements.js";
 import { isolated } from "../../shell/isolation.js";
 import { icon } from "../../shell/icons.js";
@@ -201,10 +201,14 @@ function drawTitle(title, facts) {
 function drawRoom(room, game, join) {
     const watching = room.watching ?? 0;
     const facts = [optionsText(room.options), room.length ?? ""].filter(Boolean).join(" · ");
-    const isJoinable = room.state === "open" && room.seats.some((occupant) => occupant === null);
+    const away = new Set(room.away ?? []);
+    // Whoever waits must be there: nobody should sit down before an empty chair. By the link one may.
+    const isWaiting = room.seats.some((occupant, seat) => occupant && occupant.kind !== "ai" && !away.has(seat));
+    const isJoinable = isWaiting && room.state === "open" && room.seats.includes(null);
+    const isLeft = room.state === "open" && !isWaiting;
     return h(
         "li",
-        { key: room.room, "data-room": room.room },
+        { key: room.room, "data-room": room.room, class: isLeft && "left" },
         h(
             "a",
             { href: `/room/${room.room}` },
@@ -213,8 +217,13 @@ function drawRoom(room, game, join) {
             h(
                 "span",
                 { class: "players" },
-                room.seats.map((occupant) =>
-                    h("span", { class: occupant ? "player-name" : "player-name nobody" }, h("bdi", null, occupantName(occupant))),
+                room.seats.map((occupant, seat) =>
+                    h(
+                        "span",
+                        { class: ["player-name", !occupant && "nobody", away.has(seat) && "away"] },
+                        h("bdi", null, occupantName(occupant)),
+                        away.has(seat) ? " (away)" : null,
+                    ),
                 ),
             ),
             watching > 0 ? h("span", { class: "watching muted", title: "Spectators" }, icon("eye"), watching) : null,
@@ -225,6 +234,6 @@ function drawRoom(room, game, join) {
                   { class: "main small", "aria-label": `Join ${room.title}`, onclick: () => join(room.room) },
                   "Join",
               )
-            : h("span", { class: "hint muted" }, "Watch"),
+            : h("span", { class: "hint muted" }, isLeft ? "Look in" : "Watch"),
     );
 }

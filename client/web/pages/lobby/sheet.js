@@ -7,10 +7,10 @@
  * @import {CommandError} from "../../shell/connection.js"
  */
 
-import { drawPicture } from "../../board/picture.js";
+import { drawPicture } from "../../board/pictures/picture.js";
 import { h, render } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
-import { VERBS } from "./choices.js";
+import { VERBS, visibilityOf } from "./choices.js";
 import { PositionField } from "./position-field.js";
 import { drawRules } from "../../ui/rules.js";
 import { drawDepth, knownStrategies, takesDepth } from "../../ui/strategies.js";
@@ -25,6 +25,8 @@ export class GameSheet {
     #position = new PositionField(() => this.#draw());
     /** The server's refusal of the last attempt, or empty. */
     #refusal = "";
+    /** The server's refusal of a value that the user has typed for an option, or empty. */
+    #optionRefusal = "";
 
     /**
      * @param {GameDescription} game
@@ -55,7 +57,7 @@ export class GameSheet {
     /** @param {Partial<Choices>} changes */
     #change(changes) {
         this.#choices = { ...this.#choices, ...changes };
-        this.#refusal = "";
+        this.#refusal = this.#optionRefusal = "";
         this.#draw();
     }
 
@@ -67,9 +69,12 @@ export class GameSheet {
         this.#isBusy = false;
         if (refusal === null) return this.close();
         const isAboutPosition = refusal.code === "position.refused";
-        this.#refusal = isAboutPosition ? "" : sentence(refusal.message);
+        const field = refusal.code === "option.unknown" ? this.#dialog.querySelector(".other-value") : null;
+        this.#optionRefusal = field ? sentence(refusal.message) : "";
+        this.#refusal = isAboutPosition || field ? "" : sentence(refusal.message);
         this.#draw();
         if (isAboutPosition) this.#position.refuse(refusal.message);
+        if (field instanceof HTMLElement) field.focus();
     }
 
     #draw() {
@@ -98,7 +103,7 @@ export class GameSheet {
                 h(
                     "div",
                     { class: "choices" },
-                    drawChoices(game, choices, this.#position.turn ?? game.start?.turn ?? 0, change),
+                    drawChoices(game, choices, this.#position.turn ?? game.start?.turn ?? 0, this.#optionRefusal, change),
                     this.#position.draw(game, choices.options),
                     h("details", { key: "rules" }, h("summary", null, `Rules of ${game.title}`), drawRules(game.rules)),
                 ),
@@ -117,10 +122,11 @@ export class GameSheet {
  * @param {GameDescription} game
  * @param {Choices} choices
  * @param {number} first the seat that moves first
+ * @param {string} optionRefusal why the server refused the value of an option, or empty
  * @param {(changes: Partial<Choices>) => void} change
  * @returns {Content}
  */
-function drawChoices(game, choices, first, change) {
+function drawChoices(game, choices, first, optionRefusal, change) {
     return [
         drawChoice(
             "opponent",
@@ -132,9 +138,10 @@ function drawChoices(game, choices, first, change) {
             choices.opponent,
             (opponent) => change({ opponent: /** @type {Choices["opponent"]} */ (opponent) }),
         ),
+        choices.opponent === "screen" ? drawNames(game, choices, change) : null,
         choices.opponent === "ai" || choices.opponent === "duel" ? drawLevels(game, choices, change) : null,
         choices.opponent === "ai" || choices.opponent === "friend" ? drawSides(game, choices, first, change) : null,
-        Object.entries(game.options).map(([name, option]) => drawOption(name, option, choices, change)),
+        Object.entries(game.options).map(([name, option]) => drawOption(name, option, choices, optionRefusal, change)),
         choices.opponent === "ai" || choices.opponent === "duel"
             ? drawChoice(
                   "thinking",
@@ -154,17 +161,33 @@ function drawChoices(game, choices, first, change) {
                   choices.help ? "Hints and the chat's commands are for both of you." : undefined,
               )
             : null,
-        drawChoice(
-            "visibility",
-            "The room is",
-            { public: "Public", unlisted: "Unlisted" },
-            choices.visibility,
-            (visibility) => change({ visibility: /** @type {Choices["visibility"]} */ (visibility) }),
-            choices.visibility === "public"
-                ? "Anyone on this server can watch."
-                : "Only people with its link can find it.",
-        ),
+        drawVisibility(choices, change),
     ];
+}
+
+/**
+ * Whether others find the room: a friend's seat is for whom the link is sent to, unless the user opens
+ * it to anyone.
+ * @param {Choices} choices
+ * @param {(changes: Partial<Choices>) => void} change
+ */
+function drawVisibility(choices, change) {
+    const visibility = visibilityOf(choices);
+    const pick = (/** @type {string} */ value) => {
+        const picked = /** @type {Choices["visibility"]} */ (value);
+        change(choices.opponent === "friend" ? { invitation: picked } : { visibility: picked });
+    };
+    const [legend, labels] =
+        choices.opponent === "friend"
+            ? ["The other seat is for", { unlisted: "My friend", public: "Anyone" }]
+            : ["The room is", { public: "Public", unlisted: "Unlisted" }];
+    const about =
+        visibility === "unlisted"
+            ? "Only people with its link can find the room."
+            : choices.opponent === "friend"
+              ? "The first who presses Join in the lobby, or who opens the link, may play."
+              : "Anyone on this server can watch.";
+    return drawChoice("visibility", legend, labels, visibility, pick, about);
 }
 
 /**
@@ -229,6 +252,46 @@ function drawLevels(game, choices, change) {
               )
             : null,
     ];
+}
+
+/** Maximum length of a person's name, in characters. */
+const MAX_NAME = 24;
+
+/**
+ * The names of two people on one screen.
+ * @param {GameDescription} game
+ * @param {Choices} choices
+ * @param {(changes: Partial<Choices>) => void} change
+ */
+function drawNames(game, { names = ["", ""] }, change) {
+    const write = (/** @type {number} */ seat) => (/** @type {Event} */ { currentTarget }) => {
+        if (!(currentTarget instanceof HTMLInputElement)) return;
+        change({ names: seat === 0 ? [currentTarget.value, names[1]] : [names[0], currentTarget.value] });
+    };
+    return h(
+        "fieldset",
+        { class: "choice names", key: "names" },
+        h("legend", null, "The players' names"),
+        h(
+            "div",
+            null,
+            [0, 1].map((seat) =>
+                h(
+                    "label",
+                    { key: seat },
+                    h("i", { class: "swatch", "--colour": game.view.seats[seat]?.colour ?? "" }),
+                    h("input", {
+                        ".value": names[seat] ?? "",
+                        "aria-label": `Name of ${sideName(game.view, seat)}`,
+                        placeholder: sideName(game.view, seat),
+                        maxlength: MAX_NAME,
+                        autocomplete: "off",
+                        oninput: write(seat),
+                    }),
+                ),
+            ),
+        ),
+    );
 }
 
 /** Maximum number of levels in one row. */
@@ -322,9 +385,10 @@ function drawSides(game, choices, first, change) {
  * @param {string} name
  * @param {GameOption} option
  * @param {Choices} choices
+ * @param {string} refusal why the server refused the value that the user has typed, or empty
  * @param {(changes: Partial<Choices>) => void} change
  */
-function drawOption(name, option, choices, change) {
+function drawOption(name, option, choices, refusal, change) {
     const value = choices.options[name] ?? option.default;
     const pick = (/** @type {string} */ text) => change({ options: { ...choices.options, [name]: text } });
     const offered = Object.fromEntries(option.offered.map((text) => [text, text]));
@@ -338,9 +402,12 @@ function drawOption(name, option, choices, change) {
               class: "other-value",
               ".value": value,
               "aria-label": option.title,
+              "aria-invalid": refusal ? "true" : null,
+              "aria-describedby": refusal ? "option-refusal" : null,
               autofocus: true,
               oninput: onInput,
           })
         : null;
-    return [drawChoice(`option-${name}`, option.title, { ...offered, "": "Other…" }, isOther ? "" : value, pick), field];
+    const error = isOther && refusal ? h("p", { key: `refusal-${name}`, class: "field-error", role: "alert", id: "option-refusal" }, refusal) : null;
+    return [drawChoice(`option-${name}`, option.title, { ...offered, "": "Other…" }, isOther ? "" : value, pick), field, error];
 }

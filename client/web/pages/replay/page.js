@@ -203,13 +203,14 @@ export class ReplayPage {
     #drawTable(match, shown) {
         this.#drawnPosition = this.#navigation.line.view ?? this.#loaded.view(shown) ?? this.#drawnPosition;
         const position = this.#drawnPosition;
-        const bottom = this.#isTurned ? 1 : 0;
+        const side = sideOf(match, this.#app.model.you?.identity);
+        const bottom = this.#isTurned ? 1 - side : side;
         const scene = match.view && {
             board: match.view,
             position,
             moves: NO_MOVES,
             pending: null,
-            flip: isFlipped(match.view.board, null, this.#isTurned),
+            flip: isFlipped(match.view.board, side, this.#isTurned),
             label: `${match.title} board`,
             arrows: this.#searches.arrows,
         };
@@ -323,4 +324,15 @@ export class ReplayPage {
         this.#isTurned = !this.#isTurned;
         this.#app.update();
     }
+}
+
+/**
+ * The seat from whose side a match is shown: the viewer's own; the first one for all others, and for a
+ * player of both sides.
+ * @param {StoredMatch} match
+ * @param {string | undefined} you
+ */
+function sideOf({ seats }, you) {
+    const own = seats.flatMap(({ identity, kind }, seat) => (identity === you && kind !== "ai" ? [seat] : []));
+    return own.length === 1 ? (own[0] ?? 0) : 0;
 }

@@ -14,14 +14,15 @@ const SHARED_NAMES = /** @type {const} */ (["game", "player", "result", "min_pli
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
 /**
- * The choices of lengths: the title, and the least and the greatest number of plies.
+ * The choices of lengths: the title, which counts the moves of one side as people do, and the least and
+ * the greatest number of plies.
  * @type {Record<string, {title: string, min_plies: string, max_plies: string}>}
  */
 export const LENGTHS = {
     any: { title: "Any length", min_plies: "", max_plies: "" },
-    short: { title: "Up to 20 plies", min_plies: "", max_plies: "20" },
-    medium: { title: "21 to 60 plies", min_plies: "21", max_plies: "60" },
-    long: { title: "Over 60 plies", min_plies: "61", max_plies: "" },
+    short: { title: "Up to 10 moves each", min_plies: "", max_plies: "20" },
+    medium: { title: "11 to 30 moves each", min_plies: "21", max_plies: "60" },
+    long: { title: "Over 30 moves each", min_plies: "61", max_plies: "" },
 };
 
 /**

@@ -15,9 +15,10 @@ const LEVELS = 8;
 
 /**
  * @param {Filter} filter
- * @param {{games: GameDescription[], matches: MatchSummary[], you: string | undefined, change: (changes: Partial<Filter>) => void}} context
+ * @param {{games: GameDescription[], people: Record<string, string>, you: string | undefined, change: (changes: Partial<Filter>) => void}} context
+ *     `people` has the names of the people to choose from, by identity
  */
-export function drawForm(filter, { games, matches, you, change }) {
+export function drawForm(filter, { games, people, you, change }) {
     const game = games.find(({ id }) => id === filter.game);
     const gameTitles = Object.fromEntries(games.map(({ id, title }) => [id, title]));
     if (filter.game && !game) gameTitles[filter.game] = filter.game;
@@ -31,7 +32,7 @@ export function drawForm(filter, { games, matches, you, change }) {
         "div",
         { class: "filter", role: "search", "aria-label": "Filter the list" },
         drawChoice("Game", { "": "All games", ...gameTitles }, filter.game, (id) => change({ game: id })),
-        drawChoice("Player", playersOf(filter, matches, game, you), filter.player, (player) => change({ player })),
+        drawChoice("Player", playersOf(filter, people, game, you), filter.player, (player) => change({ player })),
         drawChoice("Result", resultsOf(filter, game), filter.result, (result) => change({ result })),
         drawChoice("Length", length === "" ? { "": "As in the address", ...lengths } : lengths, length, pickLength),
         drawDay("From", filter.since, (since) => change({ since })),
@@ -44,34 +45,39 @@ export function drawForm(filter, { games, matches, you, change }) {
 const NO_FILTER = { game: "", player: "", result: "", min_plies: "", max_plies: "", since: "", until: "" };
 
 /**
- * The players to choose from: everyone, you, the AI at each level, and the one in the address.
+ * The players to choose from: everyone, you, the people of the list by name, the AI at each level, and
+ * the one in the address.
  * @param {Filter} filter
- * @param {MatchSummary[]} matches
+ * @param {Record<string, string>} people
  * @param {GameDescription | undefined} game
  * @param {string | undefined} you
  * @returns {Record<string, string>}
  */
-function playersOf({ player }, matches, game, you) {
+function playersOf({ player }, people, game, you) {
     const levels = Array.from({ length: game ? game.levels : LEVELS }, (_, i) => [`ai:${i + 1}`, `AI level ${i + 1}`]);
     const personas = Object.entries(PERSONAS).map(([persona, { name }]) => [`ai:${persona}`, `AI ${name}`]);
     const known = Object.fromEntries([...levels, ...personas]);
-    const isOther = player !== "" && player !== you && !Object.hasOwn(known, player);
+    const others = Object.entries(people)
+        .filter(([identity]) => identity !== you)
+        .sort(([, a], [, b]) => a.localeCompare(b));
+    const isOther = player !== "" && player !== you && !Object.hasOwn(known, player) && !Object.hasOwn(people, player);
     return {
         "": "All players",
         ...(you === undefined ? null : { [you]: "Me" }),
-        ...(isOther ? { [player]: nameOf(player, matches) } : null),
+        ...(isOther ? { [player]: "Another player" } : null),
+        ...Object.fromEntries(others),
         ...known,
     };
 }
 
 /**
- * The name of a player, as the matches have it.
- * @param {string} player
- * @param {MatchSummary[]} matches
+ * The people who played these matches: their names by identity, those of the latest matches.
+ * @param {MatchSummary[]} matches the latest first
+ * @returns {Record<string, string>}
  */
-function nameOf(player, matches) {
-    const found = matches.flatMap(({ seats }) => seats).find(({ identity }) => identity === player);
-    return isolated(found?.name ?? "Another player");
+export function peopleOf(matches) {
+    const people = matches.flatMap(({ seats }) => seats).filter(({ kind }) => kind !== "ai");
+    return Object.fromEntries(people.reverse().map(({ identity, name }) => [identity, isolated(name)]));
 }
 
 /**

@@ -13,13 +13,21 @@ import { h } from "../../shell/elements.js";
 import { agoText, sentence } from "../../shell/words.js";
 import { drawMatch } from "../../ui/matches/matches.js";
 import { addressOf, leavesOutMatches, parametersOf, parseFilter, withChanges } from "./filter.js";
-import { drawForm } from "./form.js";
+import { drawForm, peopleOf } from "./form.js";
 import { PAGE_SIZE, momentOf, readPage } from "./reading.js";
+
+/**
+ * The page that was shown last and its address, for a user who comes back while there is no connection.
+ * @type {{address: string, page: MatchPage} | null}
+ */
+let shownLast = null;
 
 /** @implements {Page} */
 export class ReplaysPage {
     #app;
     #filter = parseFilter(location.search);
+    /** The people of the matches that were shown, by identity. @type {Record<string, string>} */
+    #people = {};
     /** @type {GameDescription[]} */
     #games = [];
     /** Answers to earlier requests than this one are dropped. */
@@ -41,6 +49,7 @@ export class ReplaysPage {
     }
 
     start() {
+        if (shownLast?.address === addressOf(this.#filter)) this.#show(shownLast.page, "loading");
         // On a slow line the matches come first.
         void this.#load().then(() => this.#loadGames());
     }
@@ -84,7 +93,9 @@ export class ReplaysPage {
         try {
             const goesOn = (/** @type {MatchPage} */ page) => request === this.#request && this.#show(page, "searching");
             const page = await readPage(listMatches, this.#filter, goesOn);
-            if (request === this.#request) this.#show(page, "loaded");
+            if (request !== this.#request) return;
+            shownLast = { address: addressOf(this.#filter), page };
+            this.#show(page, "loaded");
             return;
         } catch (error) {
             if (request !== this.#request) return;
@@ -97,10 +108,11 @@ export class ReplaysPage {
     /**
      * Shows a page as far as it is read. Returns true.
      * @param {MatchPage} page
-     * @param {"searching" | "loaded"} state
+     * @param {"loading" | "searching" | "loaded"} state
      */
     #show({ matches, next, previous = null }, state) {
         [this.#matches, this.#next, this.#previous, this.#state] = [matches, next, previous, state];
+        this.#people = { ...this.#people, ...peopleOf(matches) };
         this.#app.update();
         return true;
     }
@@ -114,7 +126,7 @@ export class ReplaysPage {
             "div",
             { class: "page narrow" },
             h("h1", null, "Replays"),
-            drawForm(this.#filter, { games: this.#games, matches: this.#matches, you, change }),
+            drawForm(this.#filter, { games: this.#games, people: this.#people, you, change }),
             this.#matches.length > 0
                 ? h(
                       "ul",

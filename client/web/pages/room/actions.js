@@ -11,9 +11,10 @@ import { askToConfirm } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
-import { claimReason, isOneScreen, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
+import { claimReason, isBarred, isOneScreen, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
 import { hasAi } from "../../ui/table.js";
 import { frozenText, occupantName, resultForViewer, sideName } from "../../shell/words.js";
+import { drawAgain } from "./score.js";
 
 /**
  * The state of the room or of its match in a few words.
@@ -23,13 +24,17 @@ import { frozenText, occupantName, resultForViewer, sideName } from "../../shell
 export function statusText(model, room) {
     const { match, seats } = room;
     const board = room.description?.view;
+    if (isBarred(model) && (!match || match.over?.how === "abort")) return BARRED_TEXT;
     if (match?.over) {
         const seat = viewerSeat(model);
         const hasResigned = match.over.how === "resign" && seat !== null && match.over.winner === 1 - seat;
         return `${resultForViewer(match.over, board, seat)}: ${hasResigned ? "you resigned" : match.over.reason}`;
     }
     if (room.frozen) return frozenText(room.frozen, match !== null);
-    if (!match) return seats.some((occupant) => occupant === null) ? "Waiting for a second player" : "";
+    if (!match) {
+        const free = seats.filter((occupant) => occupant === null).length;
+        return ["", "Waiting for a second player", "Two seats are free"][free] ?? "";
+    }
     const turn = room.views[headPly(room)]?.turn;
     if (turn == null) return "";
     if (turn === viewerSeat(model)) return "Your turn";
@@ -37,6 +42,9 @@ export function statusText(model, room) {
     const isAbsent = room.thoughts[headPly(room)]?.state === "absent";
     return `${occupantName(seats[turn])} ${isAbsent ? "waits for an engine" : "is thinking"}`;
 }
+
+/** For whom the seat was not meant. */
+export const BARRED_TEXT = "The host keeps this seat for someone else. You may watch";
 
 /**
  * The open offers, the buttons for what the viewer may do in the match, and the link to its replay.
@@ -57,7 +65,7 @@ export function drawActions(app, room, offers) {
         ];
     return [
         offers,
-        drawRematch(app, room),
+        drawAgain(app, room),
         match.moves.length > 0 && h("a", { key: "replay", class: "button", href: `/match/${match.id}` }, "Replay"),
         match.moves.length > 0 && h("a", { key: "analyse", class: "button", href: `/match/${match.id}?analyse` }, "Analyse"),
     ];
@@ -113,20 +121,6 @@ function drawEndButton(app, room) {
     };
     const [name, text] = action === "abort" ? /** @type {const} */ (["cross", "Abort"]) : /** @type {const} */ (["flag", "Resign"]);
     return h("button", { key: action, onclick: () => void send() }, icon(name), text);
-}
-
-/**
- * The button for another match.
- * @param {App} app
- * @param {Room} room
- * @returns {Content}
- */
-function drawRematch(app, room) {
-    if (room.offers.length > 0 && permits(app.model, "decline")) return null;
-    if (!permits(app.model, "rematch")) return null;
-    const send = () => void app.command({ t: "rematch", room: room.id });
-    const text = hasAi(room.seats) || isOneScreen(room) ? "Play again" : "Offer a rematch";
-    return h("button", { key: "rematch", class: "main", onclick: send }, icon("again"), text);
 }
 
 /**

@@ -10,6 +10,7 @@
  */
 
 import { h } from "../../shell/elements.js";
+import { limitCharacters } from "../../shell/frame.js";
 import { isolated } from "../../shell/isolation.js";
 import { icon } from "../../shell/icons.js";
 
@@ -75,13 +76,13 @@ export function drawChat(chat) {
     const input = {
         name: "text",
         dir: "auto",
-        maxlength: MAX_CHAT_CHARACTERS,
         autocomplete: "off",
         placeholder: "Say something",
         "aria-label": "Say something",
         "aria-invalid": error !== null,
         "aria-describedby": error === null ? null : "say-error",
         oninput: (/** @type {Event} */ event) => {
+            limitCharacters(event, MAX_CHAT_CHARACTERS);
             clearError();
             if (event.currentTarget instanceof HTMLInputElement) extras?.onInput(event.currentTarget.value);
         },

@@ -30,11 +30,14 @@ export function logLine(event, room, seat) {
             return `${subjectOf(room, event.seat, seat)} left the seat`;
         case "started": {
             const [offerer] = room.offers;
-            const start = `Match ${event.number} started`;
+            const start = `Match ${event.number} started${event.title ? `: ${event.title}` : ""}`;
+            if (room.next && (event.title || offerer === undefined))
+                return `${subjectOf(room, 1 - room.next.seat, seat)} accepted the next game. ${start}`;
             return offerer === undefined ? start : `${subjectOf(room, 1 - offerer, seat)} accepted the rematch. ${start}`;
         }
         case "offered":
             if (event.what === "takeback") return `${subjectOf(room, event.seat, seat)} asked to take a move back`;
+            if (event.what === "next") return `${subjectOf(room, event.seat, seat)} proposed ${event.title} as the next game`;
             return `${subjectOf(room, event.seat, seat)} offered a ${event.what ?? "rematch"}`;
         case "declined": {
             const { what = "rematch" } = event;
@@ -42,6 +45,10 @@ export function logLine(event, room, seat) {
                 const isAnswer = room.takebacks.some((request) => request.seat !== event.seat);
                 const action = isAnswer ? "declined the takeback" : "withdrew the request for a takeback";
                 return `${subjectOf(room, event.seat, seat)} ${action}`;
+            }
+            if (what === "next") {
+                const action = room.next?.seat === event.seat ? "withdrew the proposal of" : "declined";
+                return `${subjectOf(room, event.seat, seat)} ${action} ${room.next?.title ?? "the next game"}`;
             }
             const action = room.offers.includes(event.seat) ? `withdrew the ${what} offer` : `declined the ${what}`;
             return `${subjectOf(room, event.seat, seat)} ${action}`;
@@ -131,12 +138,15 @@ export function toastText(event, room, seat) {
             return event.seat === seat || movesAi(room.seats[event.seat], room, seat) ? null : logLine(event, room, seat);
         case "started": {
             const side = event.seats.findIndex(({ identity }) => identity === room.seats[seat]?.identity);
+            if (event.title) return `Next game: ${event.title}`;
             return event.number > 1 ? `New match: you play ${sideName(room.description?.view, side)}` : null;
         }
         case "declined":
             if (event.seat === seat) return null;
             if (event.what === "takeback")
                 return room.takebacks.some((request) => request.seat === seat) ? TAKEBACK_DECLINED : logLine(event, room, seat);
+            if (event.what === "next")
+                return room.next?.seat === seat ? `${room.next.title} was declined` : logLine(event, room, seat);
             return room.offers.includes(seat)
                 ? `Your ${event.what ?? "rematch"} offer was declined`
                 : logLine(event, room, seat);

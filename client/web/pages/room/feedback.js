@@ -8,6 +8,7 @@
  */
 
 import { notifyTurn, playSound } from "./bell.js";
+import { BARRED_TEXT } from "./actions.js";
 import { isOneScreen, mySeat, viewerSeat } from "../../shell/viewer.js";
 import { historyLines, isTurnNew, logLine, presenceChanges, soundsFor, toastText } from "./events.js";
 import { occupantName, versus } from "../../shell/words.js";
@@ -61,7 +62,8 @@ export class RoomFeedback {
         const seat = mySeat(before) ?? mySeat(this.#app.model);
         const line = logLine(event, room, seat);
         if (line !== null) this.#addLine(event.v, line);
-        const toast = toastText(event, room, seat);
+        const isMine = event.kind === "barred" && event.identity === this.#app.model.you?.identity;
+        const toast = isMine ? BARRED_TEXT : toastText(event, room, seat);
         if (toast !== null) this.#app.toast(toast);
     }
 

@@ -1,5 +1,5 @@
 /**
- * The card over the board before the first match: for a guest the invitation to play, for the host
+ * The card over the board before a match: for a guest the invitation to play, for the host
  * the link to send. The page loads this module while a seat is free.
  *
  * @import {App} from "../../shell/app.js"
@@ -11,8 +11,8 @@
 import { registerGuest } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { isolated } from "../../shell/isolation.js";
-import { MAX_NAME_CHARACTERS } from "../../shell/frame.js";
-import { mySeat, permits } from "../../shell/viewer.js";
+import { MAX_NAME_CHARACTERS, limitCharacters } from "../../shell/frame.js";
+import { isInviting, mySeat, permits } from "../../shell/viewer.js";
 import { sideName } from "../../shell/words.js";
 
 export class Invitation {
@@ -23,6 +23,10 @@ export class Invitation {
     #isBusy = false;
     /** The server's refusal of the name, or empty. */
     #refusal = "";
+    /** Whether the host's card has the field for a name: it stays while the card is there. */
+    #asksName = false;
+    /** Whether the host's name has just been saved. */
+    #isSaved = false;
 
     /**
      * @param {App} app
@@ -34,14 +38,14 @@ export class Invitation {
     }
 
     /**
-     * The card; null during and after a match, and for a viewer who has chosen to watch.
+     * The card; null where the room waits for nobody, and for a viewer who has chosen to watch.
      * @param {Room} room
      * @param {(seat: number) => Content} drawAiForm draws the form that puts an AI on a seat
      * @returns {Content}
      */
     draw(room, drawAiForm) {
         const { model } = this.#app;
-        if (room.match !== null || room.frozen !== null || room.seats.every((occupant) => occupant !== null)) return null;
+        if (!isInviting(room)) return null;
         if (invites(model, room)) return this.#drawForHost(room, drawAiForm);
         if (this.#isWatching || !permits(model, "sit")) return null;
         return this.#drawForGuest(room);
@@ -57,12 +61,57 @@ export class Invitation {
             "section",
             { class: "invite card", "aria-label": "Invitation", key: "host" },
             h("h2", null, "Invite a friend"),
-            h("p", { class: "muted" }, `${this.#share.hasCode ? "Send the link, or let your friend scan the code." : "Send the link."} The match starts as soon as both seats are taken.`),
+            h("p", { class: "muted" }, `${this.#share.hasCode ? "Send the link, or let your friend scan the code." : "Send the link."} The match starts as soon as your friend presses Play.`),
+            this.#drawHostName(),
             this.#share.drawLarge(),
+            h("p", { class: "muted" }, WHO_FINDS[room.description?.visibility ?? ""] ?? null),
             permits(this.#app.model, "add_ai")
                 ? h("div", { class: "or-ai" }, h("span", { class: "muted" }, "or put an AI here:"), drawAiForm(seat))
                 : null,
         );
+    }
+
+    /**
+     * The name under which a host invites who has not chosen one yet. It is asked once: later cards
+     * leave it out.
+     */
+    #drawHostName() {
+        const name = this.#app.model.you?.name ?? "";
+        if (!this.#asksName && (!isMadeName(name) || wasAsked())) return null;
+        this.#asksName = true;
+        const save = (/** @type {Event} */ event) => {
+            const field = event.currentTarget instanceof HTMLFormElement ? event.currentTarget.elements.namedItem("name") : event.currentTarget;
+            event.preventDefault();
+            if (field instanceof HTMLInputElement) void this.#rename(field.value);
+        };
+        return h(
+            "form",
+            { class: "host-name", key: "name", onsubmit: save },
+            h(
+                "label",
+                null,
+                h("span", null, "Your name, as your friend sees it"),
+                this.#drawNameField(isMadeName(name) ? "" : name, save),
+            ),
+            h("button", { disabled: this.#isBusy }, this.#isSaved ? "Saved" : "Save"),
+            this.#refusal ? h("p", { class: "refusal", role: "alert", id: "name-refusal" }, this.#refusal) : null,
+        );
+    }
+
+    /** @param {string} name */
+    async #rename(name) {
+        noteAsked();
+        if (this.#isBusy || name.trim() === "" || name.trim() === this.#app.model.you?.name) return;
+        this.#isBusy = true;
+        this.#app.update();
+        try {
+            await this.#takeName(name);
+            this.#isSaved = true;
+        } catch (error) {
+            this.#refusal = error instanceof Error ? error.message : String(error);
+        }
+        this.#isBusy = false;
+        this.#app.update();
     }
 
     /** @param {Room} room */
@@ -99,7 +148,7 @@ export class Invitation {
             h(
                 "form",
                 { onsubmit: submit },
-                h("label", null, h("span", null, "Your name"), this.#drawNameField()),
+                h("label", null, h("span", null, "Your name"), this.#drawNameField(this.#app.model.you?.name ?? "")),
                 this.#refusal ? h("p", { class: "refusal", role: "alert", id: "name-refusal" }, this.#refusal) : null,
                 h(
                     "div",
@@ -111,23 +160,41 @@ export class Invitation {
         );
     }
 
-    #drawNameField() {
-        const clearRefusal = () => {
+    /**
+     * @param {string} value
+     * @param {((event: Event) => void) | null} [onchange]
+     */
+    #drawNameField(value, onchange = null) {
+        const oninput = (/** @type {Event} */ event) => {
+            limitCharacters(event, MAX_NAME_CHARACTERS);
+            if (!this.#refusal && !this.#isSaved) return;
             this.#refusal = "";
+            this.#isSaved = false;
             this.#app.update();
         };
         return h("input", {
             name: "name",
             dir: "auto",
-            value: this.#app.model.you?.name ?? "",
-            maxlength: MAX_NAME_CHARACTERS,
+            value,
             autocomplete: "nickname",
             spellcheck: "false",
             "aria-invalid": this.#refusal ? "true" : null,
             "aria-describedby": this.#refusal ? "name-refusal" : null,
             // Not when it is left: the button under the pointer would move away before the click.
-            oninput: this.#refusal ? clearRefusal : null,
+            oninput,
+            onchange,
         });
+    }
+
+    /**
+     * Gives the user another name, unless it is empty or the same. Throws the server's refusal.
+     * @param {string} name
+     */
+    async #takeName(name) {
+        const chosen = name.trim();
+        if (chosen === "" || chosen === this.#app.model.you?.name) return;
+        await registerGuest(chosen);
+        this.#app.session.renew();
     }
 
     /**
@@ -142,10 +209,7 @@ export class Invitation {
         this.#refusal = "";
         this.#app.update();
         try {
-            if (name.trim() !== "" && name.trim() !== this.#app.model.you?.name) {
-                await registerGuest(name.trim());
-                this.#app.session.renew();
-            }
+            await this.#takeName(name);
             await this.#app.command({ t: "sit", room: room.id, seat });
             focusMain();
         } catch (error) {
@@ -153,6 +217,39 @@ export class Invitation {
         }
         this.#isBusy = false;
         this.#app.update();
+    }
+}
+
+/** The storage's key of whether a host was asked for a name. */
+const ASKED_KEY = "name-asked";
+/** What a host is told about who finds the room. @type {Record<string, string>} */
+const WHO_FINDS = {
+    public: "Anyone in the lobby may take the other seat.",
+    unlisted: "Only people with the link find this room.",
+};
+
+/**
+ * Whether a name is one that the server gave a guest, "Guest 4711".
+ * @param {string} name
+ */
+function isMadeName(name) {
+    return /^Guest \d{4}$/.test(name);
+}
+
+/** Whether this browser has asked its user for a name. */
+function wasAsked() {
+    try {
+        return localStorage.getItem(ASKED_KEY) !== null;
+    } catch {
+        return false;
+    }
+}
+
+function noteAsked() {
+    try {
+        localStorage.setItem(ASKED_KEY, "yes");
+    } catch {
+        // Without storage the next card asks again.
     }
 }
 

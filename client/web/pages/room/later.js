@@ -6,7 +6,7 @@
  */
 
 import { loadStyleSheet } from "../../shell/style-sheets.js";
-import { isOneScreen, keptSeat, permits } from "../../shell/viewer.js";
+import { isInviting, isOneScreen, keptSeat, permits } from "../../shell/viewer.js";
 import { hasAi } from "../../ui/table.js";
 
 /** @typedef {keyof typeof PARTS} PartName */
@@ -47,11 +47,12 @@ export function neededParts(model, room) {
     const needed = [];
     if (seats.includes(null) && room.frozen === null) {
         if (permits(model, "add_ai")) needed.push("aiForm");
-        if (match === null) needed.push("invitation");
+        if (isInviting(room)) needed.push("invitation");
     }
     if (hasAi(match?.seats ?? seats) || Object.keys(room.thoughts).length > 0) needed.push("thinking");
     const hasGone = presence?.gone_ms?.some((ms) => ms !== null) ?? false;
-    if (hasGone || keptSeat(model) !== null || room.offers.length > 0 || room.takebacks.length > 0) needed.push("opponent");
+    const hasOffer = room.offers.length > 0 || room.takebacks.length > 0 || room.next;
+    if (hasGone || hasOffer || permits(model, "bar") || keptSeat(model) !== null) needed.push("opponent");
     return needed;
 }
 

@@ -1,6 +1,7 @@
 /**
  * What a player sees of the other person's doing: the opponent has gone, an AI keeps the player's own
- * seat, and the open offers and requests with their answers. The page loads this module for a match
+ * seat, the open offers and requests with their answers, and whether the host keeps the seat for someone
+ * else. The page loads this module for a match
  * between two people.
  *
  * @import {App} from "../../shell/app.js"
@@ -8,10 +9,12 @@
  * @import {Room} from "../../shell/model.js"
  */
 
+import { askToConfirm } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
+import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
 import { keptSeat, legalMoves, mySeat, permits } from "../../shell/viewer.js";
-import { occupantName } from "../../shell/words.js";
+import { occupantName, optionsText } from "../../shell/words.js";
 
 export class Opponent {
     #app;
@@ -48,13 +51,21 @@ export class Opponent {
     }
 
     /**
+     * For the host, the button that frees the seat of a person for whom it was not meant.
+     * @param {Room} room
+     */
+    drawBarring(room) {
+        return drawBarring(this.#app, room);
+    }
+
+    /**
      * The open request for a takeback, and the open offer.
      * @param {Room} room
      * @returns {Content}
      */
     drawOffers(room) {
         if (!room.match) return null;
-        if (room.match.over) return drawOffer(this.#app, room, "rematch", "rematch");
+        if (room.match.over) return [drawProposal(this.#app, room), drawOffer(this.#app, room, "rematch", "rematch")];
         return [drawTakebackRequest(this.#app, room), drawOffer(this.#app, room, "draw", "accept")];
     }
 }
@@ -173,7 +184,11 @@ function goneText(app, room, absence) {
     const seat = [0, 1].find((each) => each !== viewerSeat && absence.secondsLeft(each) !== null);
     if (seat === undefined || !room.match || room.match.over) return null;
     const name = occupantName(room.seats[seat]);
-    if (viewerSeat === null) return `${name} has gone.`;
+    if (viewerSeat === null) {
+        const gone = [0, 1].filter((each) => absence.secondsLeft(each) !== null);
+        const names = gone.map((each) => occupantName(room.seats[each]));
+        return names.length > 1 ? `${names.join(" and ")} have gone.` : `${name} has gone.`;
+    }
     if (CLAIMS.some(({ t }) => permits(app.model, t)))
         return `${name} has gone.${permits(app.model, "claim_win") ? "" : " Your side cannot win any more."}`;
     if (permits(app.model, "abort")) return `${name} has gone. You may abort the match.`;
@@ -211,6 +226,32 @@ function drawTakebackRequest(app, room) {
 }
 
 /**
+ * The open proposal of the next game: "Ada proposes Othello, with the sides swapped."
+ * @param {App} app
+ * @param {Room} room
+ * @returns {Content}
+ */
+function drawProposal(app, room) {
+    const { model } = app;
+    if (!room.next) return null;
+    const { seat, v, title, options, seats, level } = room.next;
+    const isOwn = seat === mySeat(model);
+    const words = optionsText(options ?? {});
+    const sides = seats?.[0] === 0 ? "on the same sides" : "with the sides swapped";
+    const game = [title, words && `(${words})`, `${sides}${level ? `, level ${level}` : ""}.`].filter(Boolean).join(" ");
+    const sentence = isOwn ? `You propose ${game}` : `${occupantName(room.seats[seat])} proposes ${game}`;
+    const accept = () => void app.command({ t: "accept", room: room.id, what: "next", v });
+    const decline = () => void app.command({ t: "decline", room: room.id, what: "next" });
+    return h(
+        "div",
+        { key: "proposal", class: "offer", role: "group", "aria-label": sentence },
+        h("p", null, sentence),
+        !isOwn && permits(model, "accept") ? h("button", { key: "accept", class: "main", onclick: accept }, "Accept") : null,
+        permits(model, "decline") ? h("button", { key: "decline", onclick: decline }, isOwn ? "Withdraw" : "Decline") : null,
+    );
+}
+
+/**
  * The open offer: "Ada offers a draw." with the buttons to accept and decline it, or "You offered a
  * draw." with the button to withdraw it.
  * @param {App} app
@@ -241,4 +282,27 @@ function drawOffer(app, room, noun, accept) {
  */
 function drawSentence(sentence, answers) {
     return h("div", { key: "offer", class: "offer", role: "group", "aria-label": sentence }, h("p", null, sentence), answers);
+}
+
+/**
+ * For the host, the button that frees the seat of each other person, until both have moved; it asks
+ * first.
+ * @param {App} app
+ * @param {Room} room
+ * @returns {Content}
+ */
+function drawBarring(app, room) {
+    if (!permits(app.model, "bar")) return null;
+    const others = room.seats.filter((each) => each && each.kind !== "ai" && each.identity !== app.model.you?.identity);
+    return others.map((other) => {
+        const name = occupantName(other);
+        const send = async () => {
+            const ends = room.match && !room.match.over ? "The match ends without a result. " : "";
+            const text = `${ends}${name} may watch, but not sit in this room again. Your friend can take the seat by the link.`;
+            const question = { title: `Is ${name} not whom you expect?`, text, yes: "Free the seat", no: "Keep playing" };
+            if (other && (await askToConfirm(question))) void app.command({ t: "bar", room: room.id, identity: other.identity });
+        };
+        const text = others.length > 1 ? `Not ${name}` : "Not this person";
+        return h("button", { key: `bar ${other?.identity}`, onclick: () => void send() }, icon("stand"), text);
+    });
 }

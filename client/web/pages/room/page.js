@@ -17,7 +17,7 @@ import { drawChat } from "./chat.js";
 import { closeDialogs } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { keyOf } from "../../shell/keys.js";
-import { headPly, isClosed } from "../../shell/model.js";
+import { headPly, isClosed, scoreBetween } from "../../shell/model.js";
 import { isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
 import { drawGlassLink, drawMoves, drawStepper, plyForKey, scrollToShown } from "../../ui/moves.js";
 import { drawActions, drawSeatActions, statusText } from "./actions.js";
@@ -29,6 +29,7 @@ import { nameMarks } from "./names.js";
 import { drawTurning, sideOfBoard, turnsBoard } from "./one-screen.js";
 import { describePly, drawInfo, drawRefusal, drawStatus } from "./parts.js";
 import { RoomTabs } from "./tabs.js";
+import { drawScore, scorePoints } from "./score.js";
 import { SentMove } from "./sent-move.js";
 import { Share } from "../../ui/share.js";
 import { openKeysHelp } from "../../ui/sheets.js";
@@ -308,6 +309,7 @@ export class RoomPage {
         const ply = headPly(room);
         const toMove = isRunning && room.views[ply]?.turn === seat;
         const { thoughts } = room;
+        const halves = scoreBetween(room)?.[seat];
         // Without a connection nobody knows who is there.
         const presence = this.#app.session.status.state === "open" ? room.presence : null;
         return {
@@ -328,6 +330,7 @@ export class RoomPage {
             you: viewerSeat(this.#app.model) === seat,
             prompt: mySeat(this.#app.model) === seat ? this.#prompt : "",
             result: resultFor(room.match?.over, seat),
+            score: halves === undefined ? undefined : scorePoints(halves),
             actions: drawSeatActions(this.#app, room, seat, () => this.#drawAiForm(room, seat)),
         };
     }
@@ -355,10 +358,11 @@ export class RoomPage {
                     this.#canTurnBoard(room) ? drawFlip(() => this.#turnBoard()) : null,
                 ),
             ),
+            over ? drawScore(room) : null,
             over && room.frozen !== null && isClosed(room) ? h("p", { class: "muted" }, frozenText(room.frozen, false)) : null,
             room.match && !over ? opponent?.drawGone(room) : null,
             this.#shown === null ? null : h("button", { key: "back", class: "to-live", onclick: back }, "Back to the match"),
-            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room, opponent?.drawOffers(room)), this.#hints?.draw(room)),
+            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room, opponent?.drawOffers(room)), opponent?.drawBarring(room), this.#hints?.draw(room)),
         );
     }
 

@@ -12,6 +12,7 @@ import { seatOf } from "../../ui/moves.js";
 import { drawRulesButton } from "../../ui/rules.js";
 import { drawSettingsButton } from "../../ui/sheets.js";
 import { numberedMove, optionsText, plural, sentenceOf, sideName } from "../../shell/words.js";
+import { drawEveningButton } from "./score.js";
 
 /**
  * The page for a room that cannot be opened, with the server's reason.
@@ -45,7 +46,8 @@ export function drawStatus(text, result) {
  * @param {App} app
  * @returns {Content}
  */
-export function drawInfo({ description, presence, match }, share, app) {
+export function drawInfo(room, share, app) {
+    const { description, presence, match } = room;
     if (!description) return null;
     const options = optionsText(description.options);
     const watching = presence?.watching ?? 0;
@@ -65,6 +67,7 @@ export function drawInfo({ description, presence, match }, share, app) {
             { class: "muted facts" },
             `${visibility}${match ? `, match ${match.number}` : ""}`,
             drawRulesButton(description.game, description.title),
+            drawEveningButton(app, room),
         ),
         h("div", { class: "share-and-settings" }, share, drawSettingsButton(app)),
     );

@@ -1,15 +1,14 @@
 /**
- * Small pictures of start positions. Each is one image, drawn once for a game and a theme, so that a
- * page with many of them has few elements.
+ * Small pictures of start positions. Each is one image, drawn once for a game, so that a page with many
+ * of them has few elements. All are in the light theme's colours, in which the games differ most.
  *
- * @import {GameDescription} from "../shell/api.js"
- * @import {VNode} from "../shell/elements.js"
+ * @import {GameDescription} from "../../shell/api.js"
+ * @import {VNode} from "../../shell/elements.js"
  */
 
-import { drawBoard } from "./drawing.js";
-import { layOut } from "./geometry.js";
-import { h, render } from "../shell/elements.js";
-import { isDark } from "../shell/theme.js";
+import { drawBoard } from "../drawing.js";
+import { layOut } from "../geometry.js";
+import { h, render } from "../../shell/elements.js";
 
 /** The width of an image, in pixels; it scales to any size. */
 const WIDTH_PX = 120;
@@ -18,7 +17,7 @@ const STYLE_SHEETS = /\/(?:shell\/base|board\/board)\.css$/;
 /** The rules of an image: the variables and the themes, and what belongs to a board. */
 const NEEDED_RULES = /^:root|\.board\b|\.piece\b/;
 
-/** The images as data URLs, by game and theme. @type {Map<string, string>} */
+/** The images as data URLs, by game and settings of the board. @type {Map<string, string>} */
 const pictures = new Map();
 
 /**
@@ -27,7 +26,7 @@ const pictures = new Map();
  * @returns {VNode}
  */
 export function drawPicture(game) {
-    const theme = { ...document.documentElement.dataset, theme: isDark() ? "dark" : "light" };
+    const theme = { ...document.documentElement.dataset, theme: "light" };
     const key = `${game.id} ${JSON.stringify(theme)}`;
     const url = pictures.get(key) ?? makePicture(game, theme);
     pictures.set(key, url);

@@ -1,0 +1,125 @@
+/**
+ * The doors of the first page: with whom the user plays. A game that is clicked then starts at once;
+ * without an open door its sheet asks for everything.
+ *
+ * @import {GameDescription} from "../../shell/api.js"
+ * @import {VNode} from "../../shell/elements.js"
+ * @import {Choices} from "./choices.js"
+ */
+
+import { h } from "../../shell/elements.js";
+import { validChoices } from "./choices.js";
+
+/** @typedef {"link" | "anyone" | "easy" | "medium" | "hard" | "more" | "screen"} Way */
+
+/**
+ * The doors: the title, what it means, the way that its title opens, and the ways inside it.
+ * @type {{title: string, about: string, way: Way, ways: Partial<Record<Way, string>>}[]}
+ */
+const DOORS = [
+    {
+        title: "With a friend",
+        about: "Send a link. Your friend plays in the browser.",
+        way: "link",
+        ways: { link: "By link", anyone: "Anyone may join" },
+    },
+    {
+        title: "Against the computer",
+        about: "Watch what it thinks while you play.",
+        way: "easy",
+        ways: { easy: "Easy", medium: "Medium", hard: "Hard", more: "More" },
+    },
+    {
+        title: "Two on this screen",
+        about: "Take turns at one computer or phone.",
+        way: "screen",
+        ways: {},
+    },
+];
+
+/** What a click on a game does. @type {Record<Way, string>} */
+const HEADINGS = {
+    link: "Choose a game to play with your friend",
+    anyone: "Choose a game for you and whoever joins",
+    easy: "Choose a game: the computer plays easily",
+    medium: "Choose a game: the computer plays well",
+    hard: "Choose a game: the computer plays hard",
+    more: "Choose a game, then how the computer plays",
+    screen: "Choose a game for two on this screen",
+};
+
+/**
+ * The heading of the games.
+ * @param {Way | null} way
+ */
+export function headingOf(way) {
+    return way === null ? "Games" : HEADINGS[way];
+}
+
+/**
+ * @param {Way | null} open the open door's way
+ * @param {(way: Way | null) => void} pick
+ * @returns {VNode}
+ */
+export function drawDoors(open, pick) {
+    const drawWay = (/** @type {Way} */ way, /** @type {string} */ text, /** @type {string} */ kind) =>
+        h(
+            "button",
+            {
+                key: `${kind} ${way}`,
+                class: kind,
+                "aria-pressed": String(open === way),
+                onclick: () => pick(open === way ? null : way),
+            },
+            text,
+        );
+    const doors = DOORS.map(({ title, about, way, ways }) => {
+        const entries = /** @type {[Way, string][]} */ (Object.entries(ways));
+        const isOpen = open === way || entries.some(([each]) => each === open);
+        return h(
+            "li",
+            { key: title, class: ["door", isOpen && "open"] },
+            drawWay(way, title, "title"),
+            h("p", { class: "muted" }, about),
+            entries.length > 0
+                ? h("div", { class: "ways", role: "group", "aria-label": title }, entries.map(([each, text]) => drawWay(each, text, "way")))
+                : null,
+        );
+    });
+    return h("ul", { class: "doors", "aria-label": "Play" }, doors);
+}
+
+/**
+ * The choices for a game that is clicked while a door is open; null if its sheet asks for the rest.
+ * @param {Way} way
+ * @param {GameDescription} game
+ * @param {Partial<Choices>} before the user's latest choices for this game
+ * @returns {Choices | null}
+ */
+export function choicesThrough(way, game, before) {
+    const choices = validChoices(game, before);
+    switch (way) {
+        case "link":
+            return { ...choices, opponent: "friend", invitation: "unlisted" };
+        case "anyone":
+            return { ...choices, opponent: "friend", invitation: "public" };
+        case "screen":
+            return { ...choices, opponent: "screen" };
+        case "more":
+            return null;
+        default:
+            return { ...choices, opponent: "ai", level: levelOf(way, game) };
+    }
+}
+
+/**
+ * The game's level that is easy, medium or hard. Easy is for who has just read the rules; the level
+ * above hard hardly ever errs. A game without levels has one way.
+ * @param {"easy" | "medium" | "hard"} way
+ * @param {GameDescription} game
+ */
+export function levelOf(way, { levels, ...game }) {
+    if (levels === 0) return validChoices({ levels, ...game }).level;
+    const hard = Math.max(1, Math.ceil(0.8 * levels));
+    return String(way === "easy" ? 1 : way === "medium" ? Math.ceil(levels / 2) : hard);
+}

@@ -1,0 +1,202 @@
+"""Stored matches as records that every format can write. It has no rules and needs none."""
+
+from collections.abc import AsyncIterator, Iterable, Sequence
+
+import msgspec
+from msgspec import Struct, structs
+
+from engine.formats.record import GameRecord, Move, Over, Seat
+from engine.search.job import MATE
+from server.events import (
+    AiTookOver,
+    Moved,
+    Occupant,
+    PlayerReturned,
+    RoomEvent,
+    TookBack,
+    parse_event_body,
+)
+from server.protocol.wording import StoredThought
+from server.rooms.record import RecordedMove, moves_of
+from server.store.base import Store, StoredEvent, StoredMatch, Thought
+from server.store.match_filter import Key, MatchFilter
+
+#: Log entries per read from the store, which are parsed without a pause.
+LOG_PAGE = 250
+#: Matches per read from the list.
+MATCH_PAGE = 100
+#: Rows of the log and bytes of thoughts after which a slice ends.
+SLICE_ROWS, SLICE_BYTES = 500, 256 * 1024
+#: The value of `Event` in the tags of a match.
+EVENT = "Plyroom match"
+#: A search that sees a mate says so in its score: it is at most so far from MATE.
+MATE_PLIES = 1000
+
+_decode_seats = msgspec.json.Decoder(tuple[Occupant, ...]).decode
+_decode_over = msgspec.json.Decoder(Over).decode
+_decode_thought = msgspec.json.Decoder(StoredThought).decode
+_decode_options = msgspec.json.Decoder(dict[str, str]).decode
+
+
+class Exported(Struct, frozen=True):
+    """A match as a record, and the reports of the searches for its moves as JSON, by ply."""
+
+    record: GameRecord
+    thoughts: dict[str, bytes]
+    #: The rows of the log that it was made from.
+    rows: int
+
+
+class RecordBuilder:
+    """Makes the record of a match from the entries of its room's log, in their order."""
+
+    def __init__(self, match: StoredMatch) -> None:
+        self._match = match
+        self._events: list[tuple[int, RoomEvent]] = []
+        #: The times that moves took, by version.
+        self._spent_ms: dict[int, int] = {}
+        self._turn_began_ms = match.started_ms
+        #: What happened to the seats, by the number of moves played before.
+        self._comments: dict[int, list[str]] = {}
+        self.rows = 0
+        #: Whether an AI has played on for somebody.
+        self.has_guest_ai = False
+
+    def add(self, entries: Iterable[StoredEvent]) -> None:
+        """Adds the next entries; those of other matches do no harm."""
+        match = self._match.match
+        for entry in entries:
+            self.rows += 1
+            event = parse_event_body(entry.body)
+            if isinstance(event, Moved | TookBack):
+                if event.match != match:
+                    continue
+                self._events.append((entry.v, event))
+                self._spent_ms[entry.v] = max(0, entry.at_ms - self._turn_began_ms)
+                self._turn_began_ms = entry.at_ms
+            elif isinstance(event, AiTookOver | PlayerReturned) and event.match == match:
+                self._comments.setdefault(event.ply, []).append(_seat_comment(event))
+                self.has_guest_ai = True
+            if isinstance(event, TookBack):
+                gone = [ply for ply in self._comments if ply > event.to_ply]
+                for ply in gone:
+                    del self._comments[ply]
+
+    def build(self, thoughts: Sequence[Thought] = (), site: str = "") -> Exported:
+        """The record; `thoughts` are the stored ones of the match, `site` is the tag `Site`."""
+        match = self._match
+        played = moves_of(self._events, match.match)
+        by_move = {(thought.ply, thought.v): thought.body for thought in thoughts}
+        shown = {
+            ply: by_move[ply, move.v] for ply, move in enumerate(played) if (ply, move.v) in by_move
+        }
+        moves = [self._move(ply, move, shown.get(ply)) for ply, move in enumerate(played)]
+        record = GameRecord(
+            match.match, match.game, _decode_options(match.options), match.rules, match.start,
+            tuple(map(_seat, _decode_seats(match.seats))), tuple(moves),
+            None if match.over is None else _decode_over(match.over),
+            match.started_ms, match.finished_ms,
+            {"Event": EVENT, "Round": str(match.number), **({"Site": site} if site else {})},
+            " ".join(self._comments.get(0, ())),
+        )  # fmt: skip
+        return Exported(record, {str(ply): body for ply, body in shown.items()}, self.rows)
+
+    def _move(self, ply: int, move: RecordedMove, thought: bytes | None) -> Move:
+        event = move.event
+        has_pawns = thought is not None and self._match.game == "chess"
+        return Move(
+            event.move, event.text, self._spent_ms.get(move.v), event.clock_ms,
+            _eval_text(thought, event) if thought is not None and has_pawns else None,
+            " ".join(self._comments.get(ply + 1, ())),
+        )  # fmt: skip
+
+
+def _seat(occupant: Occupant) -> Seat:
+    """A player without identity and without what an AI keeps of it."""
+    return Seat(
+        occupant.name, occupant.kind, occupant.level, occupant.strategy, occupant.persona,
+        occupant.depth, occupant.evaluator,
+    )  # fmt: skip
+
+
+def _seat_comment(event: AiTookOver | PlayerReturned) -> str:
+    occupant = event.occupant
+    if isinstance(event, PlayerReturned):
+        return f"{occupant.name} plays again from here."
+    kept_for = "the player" if occupant.kept_for is None else occupant.kept_for.name
+    return f"{occupant.name} plays on for {kept_for} from here."
+
+
+def _eval_text(body: bytes, event: Moved) -> str | None:
+    """The value of a move of chess for White, as PGN has it; None unless it is the best one, whose
+    score the search has reported in pawns.
+    """
+    try:
+        thought = _decode_thought(body)
+    except msgspec.DecodeError:
+        return None
+    if thought.value or thought.warming or not thought.depth or thought.pv[:1] != (event.move,):
+        return None
+    sign = -1 if event.seat else 1
+    if abs(thought.score) < MATE - MATE_PLIES:
+        return f"{sign * thought.score / 100:.2f},{thought.depth}"
+    moves = (MATE - abs(thought.score)) // 2
+    is_white = (thought.score > 0) == (sign > 0)
+    return f"#{'' if is_white else '-'}{moves},{thought.depth}" if moves else None
+
+
+async def read_match(
+    store: Store, match: StoredMatch, *, has_thoughts: bool, site: str = ""
+) -> Exported:
+    """A match with the moves so far; with the thoughts if the asker may see them."""
+    builder, v = RecordBuilder(match), match.first_v
+    while match.last_v is None or v < match.last_v:
+        limit = LOG_PAGE if match.last_v is None else min(LOG_PAGE, match.last_v - v)
+        page = await store.logs.events(match.room, v, limit)
+        builder.add(page)
+        if len(page) < limit:
+            break
+        v = page[-1].v
+    may_have = has_thoughts and (builder.has_guest_ai or b'"ai"' in match.seats)
+    thoughts = await store.projections.thoughts(match.match) if may_have else []
+    return builder.build(thoughts, site)
+
+
+async def read_slices(
+    store: Store, wanted: MatchFilter, maximum: int, site: str = ""
+) -> AsyncIterator[list[Exported]]:
+    """The finished public matches that a filter accepts, newest first, in slices of SLICE_ROWS rows
+    of the log, at most `maximum` matches in all.
+
+    A match that finishes meanwhile is left out; none comes twice. `site` is the address of a match
+    without its id.
+    """
+    before: Key | None = None
+    part: list[Exported] = []
+    rows = size_bytes = 0
+    while maximum > 0:
+        limit = min(MATCH_PAGE, maximum)
+        page = await store.projections.matches(limit, before, wanted)
+        for match in page.rows:
+            where = f"{site}{match.match}" if site else ""
+            part.append(await read_match(store, match, has_thoughts=True, site=where))
+            rows += part[-1].rows
+            size_bytes += sum(map(len, part[-1].thoughts.values()))
+            if rows >= SLICE_ROWS or size_bytes >= SLICE_BYTES:
+                yield part
+                part, rows, size_bytes = [], 0, 0
+        maximum -= len(page.rows)
+        if page.rest is not None:
+            before = page.rest
+        elif len(page.rows) == limit:
+            before = (page.rows[-1].finished_ms or 0, page.rows[-1].match)
+        else:
+            break
+    if part:
+        yield part
+
+
+def with_thoughts(exported: Exported) -> GameRecord:
+    """The record with its thoughts as JSON values, which an encoder copies as they are."""
+    raw = {ply: msgspec.Raw(body) for ply, body in exported.thoughts.items()}
+    return structs.replace(exported.record, thoughts=raw)

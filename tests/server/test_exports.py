@@ -1,0 +1,384 @@
+"""Exports over HTTP: what a file has is what was played, and nothing that is private."""
+
+import asyncio
+import json
+import shutil
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from msgspec.structs import replace
+
+from client.cli import main
+from engine.formats.json_lines import parse_json_lines
+from engine.formats.record import GameRecord
+from engine.game import Game, UnknownGame
+from engine.rules.registry import load_game
+from engine.study_pool.pool import StudyPool
+from server.commands import AiSeat, Resign
+from server.events import (
+    AiTookOver,
+    KnownEvent,
+    Moved,
+    Occupant,
+    Player,
+    PlayerReturned,
+    TookBack,
+    format_event_body,
+)
+from server.exports import RecordBuilder
+from server.ids import MatchId, RoomId
+from server.ops.admin import main as admin
+from server.protocol.codes import Code
+from server.store import schema
+from server.store.base import StoredEvent, StoredMatch, Thought
+from server.web import export
+from tests.server.test_api import get, matches, refusal
+from tests.support.fake_server import Client, FakeServer
+from tests.support.node import Http, Node, serve
+
+
+async def chunked(http: Http, target: str) -> bytes:
+    """The body of an answer that is sent in chunks, up to the last one."""
+    response = await http.request(target)
+    assert response.status == 200, response
+    body = b""
+    while size := int(await http.reader.readline(), 16):
+        body += (await http.reader.readexactly(size + 2))[:-2]
+    await http.reader.readline()
+    return body
+
+
+async def exported(node: Node, query: str = "") -> list[GameRecord]:
+    """The records of a list, read from its lines."""
+    async with node.http() as http:
+        body = await chunked(http, f"/api/export{query}")
+    records = [each for each in parse_json_lines([body], load_game) if isinstance(each, GameRecord)]
+    assert len(records) == body.count(b"\n")
+    return records
+
+
+async def test_a_match_is_exported_as_it_was_played() -> None:
+    """A file has the players, the moves and the result, by a name that says what it is."""
+    async with matches(2) as (node, room, ids):
+        answer = await node.get(f"/api/matches/{ids[1]}/export?format=jsonl")
+        (record,) = parse_json_lines([answer.body], load_game)
+        assert isinstance(record, GameRecord)
+        stored = await get(node, f"/api/matches/{ids[1]}")
+        assert [move.token for move in record.moves] == [move["move"] for move in stored["moves"]]
+        assert [move.spent_ms for move in record.moves] == stored["spent_ms"]
+        assert [seat.name for seat in record.seats] == [seat["name"] for seat in stored["seats"]]
+        assert (record.match, record.start, record.over.winner) == (ids[1], stored["start"], 0)  # type: ignore[union-attr]
+        assert (record.started_ms, record.finished_ms) == (
+            stored["started_ms"], stored["finished_ms"],
+        )  # fmt: skip
+        assert "identity" not in answer.body.decode()
+        assert room not in answer.body.decode()
+        text = (await node.get(f"/api/matches/{ids[1]}/export")).body.decode()
+        assert text.startswith('[Event "Plyroom match"]\n[Site "http://')
+        assert text.endswith(" 3. a3 {[%emt 0:00:00] three in a row} 1-0\n\n")
+        names = "-".join(seat.name for seat in record.seats)
+        disposition = answer.headers["content-disposition"]
+        assert disposition.startswith(f'attachment; filename="tic-tac-toe-{names}-')
+        assert ".jsonl" in disposition
+        assert answer.headers["access-control-allow-origin"] == "*"
+        assert answer.headers["content-type"] == "application/jsonl; charset=utf-8"
+
+
+async def test_a_running_match_has_the_moves_so_far() -> None:
+    """A running match is exported without a result, and the list does not have it."""
+    async with matches(1) as (node, room, ids):
+        ben = Client(node.hub, "ben")
+        await ben.ack(ben.move(room, 0, "b2"))
+        answer = await node.get(f"/api/matches/{ids[1]}/export?format=jsonl")
+        line = json.loads(answer.body)
+        assert (line["moves"], line["over"]) == (["b2"], None)
+        text = (await node.get(f"/api/matches/{ids[1]}/export?format=pgn")).body.decode()
+        assert '[Result "*"]' in text
+        assert '[Termination "unterminated"]' in text
+        assert [record.match for record in await exported(node)] == ids[:1]
+
+
+async def test_wrong_requests_are_refused_in_words() -> None:
+    """An unknown match, an unknown format, and one of another game are refused."""
+    async with matches() as (node, _, ids):
+        base = f"/api/matches/{ids[0]}/export"
+        assert await refusal(node, "/api/matches/none/export") == (404, Code.MATCH_UNKNOWN)
+        for target in (f"{base}?format=xml", f"{base}?format=sgf", "/api/export?format=pdn",
+                       "/api/export?max=0", "/api/export?format=sgf&game=chess"):  # fmt: skip
+            assert await refusal(node, target) == (400, Code.MESSAGE_MALFORMED), target
+        answer = await node.get("/api/export?format=sgf")
+        assert answer.json["message"] == (
+            "the format sgf is for some games only: game=gomoku or game=othello or game=hex"
+        )
+
+
+async def test_an_unlisted_match_is_exported_by_its_id_only() -> None:
+    """A list has no match of an unlisted room; whoever has its id may read it, without chat."""
+    async with serve() as node:
+        ada, ben = Client(node.hub, "ada"), Client(node.hub, "ben")
+        room = await ada.create(visibility="unlisted")
+        await ada.ack(ada.join(room))
+        await ben.ack(ben.sit(room, 1))
+        await ada.ack(ada.chat(room, "between us"))
+        await ada.ack(ada.move(room, 0, "a1"))
+        await ben.ack(ben.plain(Resign, room))
+        (match,) = [m["match"] for m in ada.messages if m.get("kind") == "started"]
+        assert await exported(node) == []
+        for name in ("jsonl", "pgn"):
+            answer = await node.get(f"/api/matches/{match}/export?format={name}")
+            assert answer.status == 200
+            assert b"resign" in answer.body
+            assert b"between us" not in answer.body
+
+
+async def test_a_match_of_a_removed_game_is_exported() -> None:
+    """Without its rules a match of tokens has its file; a list keeps it."""
+    is_removed = False
+
+    def find(game_id: str) -> Game:
+        if is_removed:
+            raise UnknownGame(f"there is no game {game_id}")
+        return load_game(game_id)
+
+    async with matches(fake=FakeServer(find_game=find)) as (node, _, ids):
+        is_removed = True
+        answer = await node.get(f"/api/matches/{ids[0]}/export?format=pgn")
+        assert b'[Game "tic-tac-toe"]' in answer.body
+        assert len(await exported(node)) == 1
+
+
+async def test_thoughts_are_exported_to_those_who_may_see_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A file has the AI's searches where the match shows them, and none while it withholds them."""
+    async with serve() as node:
+        ada = Client(node.hub, "ada")
+        room = await ada.create(seats=(AiSeat(level=1), AiSeat(level=1)))
+        await ada.ack(ada.join(room))
+        while not (await get(node, "/api/matches"))["matches"]:
+            pass
+        (record,) = await exported(node)
+        stored = await get(node, f"/api/matches/{record.match}")
+        assert record.thoughts == stored["thoughts"]
+        assert set(record.thoughts) == {str(ply) for ply in range(len(record.moves))}
+        assert [seat.level for seat in record.seats] == [1, 1]
+
+        monkeypatch.setattr("server.web.thoughts.Thoughts.reason_to_withhold", _withhold)
+        answer = await node.get(f"/api/matches/{record.match}/export?format=jsonl")
+        assert "thoughts" not in json.loads(answer.body)
+
+
+async def _withhold(*_: Any) -> str:
+    return "not yet"
+
+
+async def test_a_list_is_made_in_study_processes_slice_by_slice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Slices that processes format make the same file as one without them, filtered and cut."""
+    monkeypatch.setattr("server.exports.SLICE_ROWS", 12)
+    monkeypatch.setattr("server.exports.MATCH_PAGE", 2)
+    async with matches(5) as (node, _, ids):
+        plain = await exported(node)
+        assert [record.match for record in plain] == ids[4::-1]
+        assert [record.match for record in await exported(node, "?max=3")] == ids[4:1:-1]
+        assert await exported(node, "?game=chess") == []
+        assert [r.match for r in await exported(node, "?player=ada&result=won")] == [
+            r.match for r in plain if r.seats[0].name == plain[-1].seats[0].name
+        ]
+        async with StudyPool(1) as pool:
+            node.fake.studies = pool
+            async with serve(node.fake, "n2") as other:
+                # The two nodes have different addresses in the tag Site.
+                sliced = [replace(record, tags={}) for record in await exported(other)]
+                assert sliced == [replace(record, tags={}) for record in plain]
+                async with other.http() as http:
+                    body = await chunked(http, "/api/export?format=pgn")
+                assert body.count(b"[Event ") == 5
+
+
+async def test_a_client_that_leaves_ends_its_export(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the client of a list is killed in mid-stream, no task of it stays and its place is free;
+    meanwhile an address has only so many lists.
+    """
+    monkeypatch.setattr("server.exports.SLICE_ROWS", 1)
+    begun, go_on = asyncio.Semaphore(0), asyncio.Event()
+    write = export.Exports._write
+
+    async def slow(self: Any, request: Any, chosen: Any, part: Any) -> Any:
+        begun.release()
+        await go_on.wait()
+        return await write(self, request, chosen, part)
+
+    async with matches(3) as (node, _, _):
+        before = asyncio.all_tasks()
+        monkeypatch.setattr(export.Exports, "_write", slow)
+        clients = []
+        for _ in range(export.ADDRESS_LISTS):
+            clients.append(await asyncio.open_connection("127.0.0.1", node.running.port))
+            request = f"GET /api/export HTTP/1.1\r\nHost: {node.host}\r\n\r\n"
+            clients[-1][1].write(request.encode())
+            await begun.acquire()
+        assert await refusal(node, "/api/export") == (429, Code.RATE_EXCEEDED)
+        for _, writer in clients:
+            writer.transport.abort()
+        go_on.set()
+        while asyncio.all_tasks() - before:
+            await asyncio.sleep(0)
+        monkeypatch.setattr(export.Exports, "_write", write)
+        assert len(await exported(node)) == 3
+
+
+async def test_an_export_that_fails_in_mid_stream_is_no_whole_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """When the store fails after the first slice, the connection ends before the last chunk."""
+    monkeypatch.setattr("server.exports.SLICE_ROWS", 1)
+    write = export.Exports._write
+    count = 0
+
+    async def failing(self: Any, request: Any, chosen: Any, part: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == 2:
+            node.fake.store.fail("events")
+        return await write(self, request, chosen, part)
+
+    async with matches(4) as (node, _, _):
+        monkeypatch.setattr(export.Exports, "_write", failing)
+        async with node.http() as http:
+            http.writer.write(f"GET /api/export HTTP/1.1\r\nHost: {node.host}\r\n\r\n".encode())
+            content = await http.read_to_end()
+        assert content.startswith(b"HTTP/1.1 200 OK")
+        assert not content.endswith(b"0\r\n\r\n")
+
+
+# --- the command
+
+
+async def plyroom(*arguments: str) -> Result:
+    """Runs `plyroom export`."""
+    return await asyncio.to_thread(CliRunner().invoke, main, ["export", *arguments])
+
+
+async def test_the_command_writes_what_the_server_has(tmp_path: Path) -> None:
+    """Matches by id or link, or the list, come to a file in the format of its suffix; a file that
+    is not whole keeps the suffix .part.
+    """
+    async with matches(2) as (node, _, ids):
+        url, file = f"http://{node.host}", tmp_path / "two.pgn"
+        links = [f"{url}/match/{ids[0]}", ids[1]]
+        assert (await plyroom(*links, "--url", url, "-o", str(file))).exit_code == 0
+        assert file.read_text().count("[Event ") == 2
+        result = await plyroom("--url", url, "--max", "1", "--since", "1970-01-01")
+        (record,) = parse_json_lines([result.stdout_bytes], load_game)
+        assert isinstance(record, GameRecord)
+        assert record.match == ids[1]
+        assert (await plyroom("--url", url, "--until", "1970-01-01")).stdout_bytes == b""
+        result = await plyroom(ids[0], "none", "--url", url, "-o", str(tmp_path / "three.pgn"))
+        assert (result.exit_code, result.stderr) == (1, "Error: there is no such match\n")
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["three.pgn.part", "two.pgn"]
+
+
+def test_the_command_reads_a_database(tmp_path: Path) -> None:
+    """With --data the file has the matches of a database: the public ones, or all, or those named;
+    those that the format cannot write are named.
+    """
+    shutil.copy(Path(__file__).parents[1] / "data/golden/plyroom.sqlite3", tmp_path)
+    schema.upgrade_sqlite(tmp_path / "plyroom.sqlite3")
+    run = partial(CliRunner().invoke, admin)
+    base = ["export", "--data", str(tmp_path)]
+    result = run([*base, "--unlisted"])
+    records = [*parse_json_lines([result.stdout_bytes], load_game)]
+    assert records
+    assert len(records) == result.stdout_bytes.count(b"\n")
+    games = {json.loads(line)["game"] for line in result.stdout_bytes.splitlines()}
+    for game in games:
+        text = run([*base, "--unlisted", "--game", game, "--format", "pgn"]).stdout
+        assert text.count("[Event ") == result.stdout_bytes.count(b'"game":"%s"' % game.encode())
+    result = run([*base, "--format", "sgf", "--game", "tic-tac-toe"])
+    assert result.stdout_bytes == b""
+    assert "sgf is not for tic-tac-toe" in result.stderr or "no such matches" in result.stderr
+    result = run([*base, "none"])
+    assert (result.exit_code, result.stderr) == (1, "Error: there is no match none\n")
+
+
+# --- the record of a log
+
+ADA, AI = Occupant("ada", "Ada"), Occupant("ai", "AI level 4", "ai", 4)
+MATCH = StoredMatch(
+    MatchId("m"), RoomId("r"), "chess", 3, b"{}", b'[{"identity":"ada","name":"Ada"},'
+    b'{"identity":"ben","name":"Ben"}]', "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1",
+    "abc", 1, 1000, None, None, None, None,
+)  # fmt: skip
+
+
+def entries(*events: KnownEvent) -> list[StoredEvent]:
+    """The log of these events, 1.5 s apart."""
+    return [
+        StoredEvent(v, 1000 + 1500 * (v - 1), 0, format_event_body(event))
+        for v, event in enumerate(events, 2)
+    ]
+
+
+def moved(ply: int, move: str, text: str) -> Moved:
+    return Moved("m", ply, ply % 2, move, "", text)
+
+
+def test_a_match_that_an_ai_took_over_says_so() -> None:
+    """Who plays on from where stands in comments, those before a takeback too; times are those of
+    the moves that stayed, and chess has the values of searches for White.
+    """
+    kept = replace_kept(AI)
+    builder = RecordBuilder(MATCH)
+    builder.add(
+        entries(
+            moved(0, "e2e4", "e4"), moved(1, "e7e5", "e5"),
+            AiTookOver("m", 0, 2, kept), moved(2, "g1f3", "Nf3"),
+            TookBack("m", 1, 1, ""), moved(1, "c7c5", "c5"),
+            AiTookOver("m", 0, 2, kept), moved(2, "d2d4", "d4"), PlayerReturned("m", 0, 3, ADA),
+        )
+    )  # fmt: skip
+    thought = b'{"depth":9,"score":31,"pv":["d2d4"],"move":"d2d4"}'
+    record = builder.build([Thought("m", 9, 2, thought), Thought("m", 5, 2, thought)]).record
+    assert [move.text for move in record.moves] == ["e4", "c5", "d4"]
+    assert [move.comment for move in record.moves] == [
+        "", "AI level 4 plays on for Ada from here.", "Ada plays again from here.",
+    ]  # fmt: skip
+    assert [move.eval for move in record.moves] == [None, None, "0.31,9"]
+    assert [move.spent_ms for move in record.moves] == [1500, 1500, 3000]
+
+
+def replace_kept(occupant: Occupant) -> Occupant:
+    return Occupant(
+        occupant.identity, occupant.name, occupant.kind, occupant.level,
+        kept_for=Player("ada", "Ada"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("ply", "thought", "expected"),
+    [
+        (0, '{"depth":9,"score":31,"pv":["e2e4"]}', "0.31,9"),
+        (1, '{"depth":9,"score":31,"pv":["e2e4"]}', "-0.31,9"),
+        (0, '{"depth":5,"score":29997,"pv":["e2e4"]}', "#1,5"),
+        (0, '{"depth":5,"score":29999,"pv":["e2e4"]}', None),
+        (1, '{"depth":5,"score":29995,"pv":["e2e4"]}', "#-2,5"),
+        (1, '{"depth":5,"score":-29996,"pv":["e2e4"]}', "#2,5"),
+        (0, '{"depth":9,"score":31,"pv":["d2d4"]}', None),
+        (0, '{"depth":9,"score":31,"pv":["e2e4"],"value":"0.3"}', None),
+        (0, "{", None),
+    ],
+)
+def test_the_value_of_a_search_is_that_of_its_move(
+    ply: int, thought: str, expected: str | None
+) -> None:
+    """A value is for White, mates count moves, and a move that is not the best has none."""
+    builder = RecordBuilder(MATCH)
+    moves = [moved(0, "a2a3", "a3")] * ply + [moved(ply, "e2e4", "e4")]
+    builder.add(entries(*moves))
+    record = builder.build([Thought("m", 2 + ply, ply, thought.encode())]).record
+    assert record.moves[ply].eval == expected
