@@ -99,8 +99,10 @@ def time_for_move(match: Match) -> int | None:
     stage = stages[min(side.stage, len(stages) - 1)]
     turns = side.periods if stage.turns is not None or side.stage == len(stages) else None
     is_byoyomi = side.stage == len(stages) and isinstance(clock.control.overtime, ByoYomi)
+    # In byo-yomi a move may use the present period, and no further one.
+    left_ms = side.left_ms if is_byoyomi else available_ms(clock)
     limit = Limit(
-        clock_ms=max(1, available_ms(clock) - CLOCK_RESERVE_MS),
+        clock_ms=max(1, left_ms - CLOCK_RESERVE_MS),
         increment_ms=stage.gain_ms if side.stage < len(stages) else 0,
         moves_to_go=1 if is_byoyomi else turns,
     )
