@@ -384,7 +384,7 @@ class Client(Inbox):
         room_id = RoomId(command.room)
         self._rooms.add(room_id)
         inner = command.command if isinstance(command, wire.CommandFrame) else command
-        request = Request(self.actor, inner, self, self.hub.ports.now_ms())
+        request = Request(self.actor, inner, self, received_ms=self.hub.ports.now_ms())
         self.hub.submit(room_id, request)
 
     async def ask(self, command: wire.RoomFrame) -> Message:
