@@ -207,7 +207,8 @@ def _squeezed(text: str) -> str:
     """The text in small letters without the signs between cells: only numbers stay apart."""
     if castling := CASTLING.fullmatch(text):
         return "ooo" if castling[1] else "oo"
-    parts = re.split(r"(?<=\d)(?:x|[\W_])+(?=\d)", text.casefold())
+    text = re.sub(r"(?<!\d)0+(?=\d)", "", text.casefold())  # 09-14 is 9-14
+    parts = re.split(r"(?<=\d)(?:x|[\W_])+(?=\d)", text)
     return ".".join(re.sub(r"[\W_]|(?<=\w)x(?=\w)", "", part) for part in parts)
 
 
@@ -301,7 +302,8 @@ def _refusal(position: Position, plain: str) -> str:
     names = sorted(cell_ids(board.board), key=len, reverse=True)
     text = re.sub(r"(?<=[^\W\d_])[\W_]+(?=\d)", "", plain.casefold())  # d 3 is d3
     pattern = "|".join(rf"(?<!\d){re.escape(name)}(?!\d)" for name in names)
-    pattern += r"|\d+" if names[0].isdecimal() else r"|[a-z]\d+"
+    # Other cells are a letter and a number, but not the "x" of a capture nor the end of a word.
+    pattern += r"|\d+" if names[0].isdecimal() else r"|(?<![a-z]{2})[a-wyz]\d+"
     cells = re.findall(pattern, text)
     letters = re.sub(r"[\W_]", "", text)
     if not cells or view.turn is None or len(letters) > len("".join(cells)) + 2:

@@ -73,11 +73,14 @@ def read_lines(chunks: Iterable[bytes]) -> Iterator[Line]:
                 number += 1
                 yield _line(number, rest)
             is_cut, rest = True, b""
-    if rest.rstrip(b"\r\x1a") and not is_cut:
-        yield _line(number + 1, rest.rstrip(b"\r\x1a"))
+    rest = rest.rstrip(b"\x1a")
+    if rest and not is_cut:
+        yield _line(number + 1, rest.removesuffix(b"\r"))
 
 
 def _line(number: int, content: bytes) -> Line:
+    if not content:
+        return Line(number, "")
     is_long = len(content) > MAX_LINE_BYTES
     content = content[:MAX_LINE_BYTES]
     try:

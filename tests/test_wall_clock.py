@@ -29,6 +29,10 @@ ALLOWED = {
     ("support/clock.py", "StoppedClock.__init__"): "the clock itself",
     ("support/cluster_load.py", "ClusterLoad.play"): "a figure that is printed",
     ("support/cluster_load.py", "ClusterLoad.wait_for_progress"): "a figure that is printed",
+    (
+        "engine/formats/test_read_oracles.py",
+        "test_pgn_is_read_at_half_the_speed_of_python_chess",
+    ): "long",
     ("engine/test_pool_workers.py", "test_two_hundred_kills"): "long",
     ("support/load.py", "Link._record"): "the time of a record in a history",
     ("support/load.py", "answer_or_none"): "the checker judges a missing answer",

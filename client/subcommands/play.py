@@ -106,6 +106,11 @@ MAX_STRATEGY_DEPTH = 30
 @click.option(
     "--allow-help", is_flag=True, help="With --friend: the bot may help both of you with positions."
 )
+@click.option(
+    "--anyone",
+    is_flag=True,
+    help="With --friend: anyone may take the seat from the server's list, not only by the link.",
+)
 @click.option("--unlisted", is_flag=True, help="Keep the room out of the server's list.")
 @click.option(
     "--thinking",
@@ -136,6 +141,7 @@ def play(
     side: str | None,
     options: tuple[str, ...],
     allow_help: bool,
+    anyone: bool,
     unlisted: bool,
     thinking: "Literal['all', 'spectators', 'after']",
     url: Address | None,
@@ -168,6 +174,8 @@ def play(
         raise click.UsageError("--names goes with --one-screen")
     if allow_help and not friend:
         raise click.UsageError("--allow-help goes with --friend: against the AI the bot may help")
+    if anyone and not friend:
+        raise click.UsageError("--anyone goes with --friend")
     _check_from(match, ply, start, options)
     if match is not None and (data is None or "/" in match):
         url, _ = locate(match, url)
@@ -198,7 +206,9 @@ def play(
             place = Place(chosen_options, start)
             if match is not None:
                 place = await asyncio.to_thread(_find_place, address, info, match, ply)
-            visibility: Visibility = "unlisted" if unlisted or is_own_server else "public"
+            # A friend's seat is for whom the link is sent to.
+            is_unlisted = unlisted or is_own_server or (friend and not anyone)
+            visibility: Visibility = "unlisted" if is_unlisted else "public"
             create = Create(
                 id=connection.new_id(),
                 game=info.id,

@@ -108,6 +108,9 @@ def _replay(
         _step_through(record, views, output, ply or 0, report)
     else:
         print_match(record, views, output, ply, report)
+    if not as_json and ply is None:
+        where = f"{address}/match/{match_id}" if data is None else f"{match_id} --data {data}"
+        output.report(f"To keep it as a file: plyroom export {where} -o FILE.pgn")
     if report is not None and not as_json:
         from client.subcommands.analyse import print_way_on
 

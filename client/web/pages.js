@@ -42,6 +42,11 @@ export const PAGES = [
         ],
     ],
     [
+        /^\/listings$/,
+        async () => (await import("./pages/listings/page.js")).ListingsPage,
+        ["lesson/lesson.css", "lesson/listing.css", "pages/listings/listings.css"],
+    ],
+    [
         /^\/replays$/,
         async () => (await import("./pages/replays/page.js")).ReplaysPage,
         ["ui/matches/matches.css"],

@@ -17,6 +17,7 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from engine.formats.read.moves import MoveReader
 from engine.formats.record import BadGame, FindGame, GameRecord, Move, Over, Seat
 from engine.game import GameError, GameFault
 
@@ -214,9 +215,10 @@ def _checked(record: GameRecord, line: str, find_game: FindGame) -> GameRecord:
         position = game.position(record.start, options)
     except (GameError, GameFault) as error:
         raise _Bad(_column_of(line, "start"), record.start, f"a start ({error})") from error
+    reader = MoveReader(position)
     for index, move in enumerate(record.moves):
         try:
-            _, position, _ = position.advance(move.token)
+            reader.take(move.token)
         except (GameError, GameFault) as error:
             column = _column_of(line, "moves", index)
             raise _Bad(column, move.token, f"a legal move {index + 1} ({error})") from error

@@ -25,6 +25,8 @@ from engine.study_pool.messages import (
     LessonJob,
     LessonListJob,
     Limits,
+    ListingsJob,
+    MachineJob,
     QuizJob,
     RefusalKind,
     Refused,
@@ -32,8 +34,11 @@ from engine.study_pool.messages import (
 )
 from engine.teach.errors import NotPossible, TooLarge, TreeError, UnknownName
 from engine.teach.lessons.document import lesson_json, list_lessons, quiz_json
+from engine.teach.lessons.listings import listings_document
+from engine.teach.output.machine import Machine, machine_of
 from engine.teach.requests.choices import list_choices
-from engine.teach.requests.request import BoardsRequest
+from engine.teach.requests.request import BoardsRequest, TraceRequest
+from engine.teach.requests.task import task_of
 
 #: The kind of refusal for each error of a request; the first match counts.
 KINDS: tuple[tuple[type[BaseException], RefusalKind], ...] = (
@@ -60,6 +65,8 @@ def make_document(job: StudyJob, limits: Limits) -> Any:
         LessonJob: lambda lesson: lesson_json(lesson.name),
         QuizJob: lambda quiz: quiz_json(quiz.name),
         ChoicesJob: lambda _: list_choices(limits.max_nodes, limits.seconds),
+        ListingsJob: lambda listings: listings_document(listings.tree),
+        MachineJob: lambda machine: machine_document(machine.request, limits.max_nodes),
         BoardsJob: lambda boards: boards_of(boards.request),
         FormatJob: texts_of,
     }
@@ -79,6 +86,15 @@ def texts_of(job: FormatJob) -> list[GameText]:
         else GameText(record.match, refused=str(text))
         for record, text in zip(records, written, strict=True)
     ]
+
+
+def machine_document(request: TraceRequest, max_nodes: int) -> Machine:
+    """Returns the laid out states of a search's subject.
+
+    Raises TeachError and GameError.
+    """
+    task = task_of(request, max_nodes)
+    return machine_of(task.root, task.graph, task.plan.depth)
 
 
 def boards_of(request: BoardsRequest) -> dict[str, Any]:

@@ -79,10 +79,30 @@ class GameText(Struct, frozen=True, omit_defaults=True):
     refused: str = ""
 
 
+class MachineJob(Struct, frozen=True, tag=True):
+    """The state machine of a search's subject, laid out."""
+
+    request: TraceRequest
+
+
+class ListingsJob(Struct, frozen=True, tag=True):
+    """The printed listings with their results; with a tree's text only the results on that tree."""
+
+    tree: str | None = None
+
+
 StudyJob = (
-    TraceJob | LessonListJob | LessonJob | QuizJob | LessonTraceJob | ChoicesJob | BoardsJob
+    TraceJob
+    | LessonListJob
+    | LessonJob
+    | QuizJob
+    | LessonTraceJob
+    | ChoicesJob
+    | BoardsJob
+    | ListingsJob
+    | MachineJob
     | FormatJob
-)  # fmt: skip
+)
 #: The jobs of lessons, whose searches the program defines.
 LESSON_JOBS = (LessonJob, QuizJob, LessonTraceJob)
 #: The jobs that users define, which may take as long as the limit allows or come one after the

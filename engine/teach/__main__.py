@@ -21,8 +21,16 @@ from engine.teach.algorithms.order import ORDERS
 from engine.teach.algorithms.study import INF
 from engine.teach.errors import NotPossible, TeachError
 from engine.teach.lessons.catalogue import LESSONS, TOPICS, lesson_traces, load_lesson
-from engine.teach.lessons.lesson import Figure, Lesson, Statements, format_lesson, root_of
-from engine.teach.lessons.quiz import ask_questions, ask_statements
+from engine.teach.lessons.lesson import (
+    BugHunt,
+    Exercise,
+    Figure,
+    Lesson,
+    Statements,
+    format_lesson,
+    root_of,
+)
+from engine.teach.lessons.quiz import ask_line, ask_questions, ask_statements
 from engine.teach.options import check_options, has_subject, make_parser, make_task
 from engine.teach.output.classic import classic_match, play_classic
 from engine.teach.output.compare import format_comparison
@@ -179,8 +187,7 @@ def _show_lesson(options: argparse.Namespace) -> None:
     if options.json:
         sys.stdout.write(_json(traces))
     elif options.step or options.quiz:
-        statements = lesson.exercise if isinstance(lesson.exercise, Statements) else None
-        _interact(options, shown, statements if options.quiz else None)
+        _interact(options, shown, lesson.exercise if options.quiz else None)
     else:
         style = terminal_style(sys.stdout)
         sys.stdout.write(format_lesson(lesson, traces, _log(options), style))
@@ -224,11 +231,11 @@ def _log(options: argparse.Namespace) -> str | None:
 
 
 def _interact(
-    options: argparse.Namespace, searched: Sequence[Searched], statements: Statements | None = None
+    options: argparse.Namespace, searched: Sequence[Searched], exercise: Exercise | None = None
 ) -> None:
     """Steps through the searches, or asks questions about them, until the user quits.
 
-    The statements of an exercise come first.
+    The statements and the listing of an exercise come first.
     """
     size = shutil.get_terminal_size()
     screen = Screen(
@@ -238,7 +245,9 @@ def _interact(
         size.lines,
         sys.stdout.isatty() and sys.stdin.isatty(),
     )
-    if statements is not None and not ask_statements(statements, screen):
+    if isinstance(exercise, Statements) and not ask_statements(exercise, screen):
+        return
+    if isinstance(exercise, BugHunt) and not ask_line(exercise, screen):
         return
     for trace, root in searched:
         is_finished = (

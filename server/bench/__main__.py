@@ -15,6 +15,7 @@ BENCHMARKS = {
     "bus": "server.bench.bus",
     "cluster": "server.bench.cluster",
     "cluster-load": "server.bench.cluster_load",
+    "exports": "server.bench.exports",
     "first-moves": "server.bench.first_moves",
     "hints": "server.bench.hints",
     "moves": "server.bench.moves",

@@ -16,6 +16,8 @@ from aiohttp import web
 from msgspec import NODEFAULT, Struct
 from msgspec import inspect as types
 
+from engine.teach.lessons.listings import MAX_TREE_NODES as LISTING_NODES
+from engine.teach.output.machine import MAX_SHOWN
 from engine.teach.requests.request import MAX_LINE, MAX_LINES
 from server.analysis.feed import AnalysisFeed
 from server.analysis.report import AnalysisReport
@@ -241,6 +243,13 @@ A trace is cached by its content; `ETag` names it. A trace that its time ended i
 `POST /api/trace/boards` takes the fields of `BoardsRequest` in the same module, at most
 {MAX_LINES} lines of {MAX_LINE} moves, and answers with the views after them in `positions`; with
 `legal` it adds the legal `moves`, the `texts` of the positions and the static `board`.
+
+`POST /api/trace/machine` takes a `TraceRequest` and answers with the states of its subject, at most
+{MAX_SHOWN}, laid out as a state machine: the same drawing as `plyroom teach --states --svg`.
+
+`GET /api/listings` has the printed listings with their lines, faults and results on four trees;
+`POST` of the same path with `{{"tree": text}}` has the `results` on a tree of the reader's, of at
+most {LISTING_NODES} nodes of MAX and MIN.
 """
 
 

@@ -62,7 +62,7 @@ _WORDS = (
     "administrator", "moderator", "cp", "cpu", "computer",
 )  # fmt: skip
 #: Names that need their exact letters, because "Al", "Ali" and "Cpl. Smith" are people.
-_EXACT = re.compile(r"(the)?ai\d*|cp\d.*|(level|lvl|lv)\d.*")
+_EXACT = re.compile(r"(the)?ai\d*|cp\d.*|(ai)?(level|lvl|lv)\d.*")
 #: The characters that look like another one: l and 1 like i, 0 like o.
 _FOLD = str.maketrans("l10", "iio")
 #: The digits that stand for letters, as in "5erver" and "Lev3l 5".
@@ -93,9 +93,8 @@ def _reserved() -> tuple[frozenset[str], re.Pattern[str]]:
     personas = [f"{before}{persona}" for persona in PERSONAS for before in ("", "the ", "AI ")]
     words = frozenset(_folded(_skeleton(word)) for word in (*_WORDS, *strategies, *personas))
     titles = "|".join(sorted({re.escape(_folded(_skeleton(title))) for title in strategies}))
-    product, level, lvl = (_folded(_skeleton(text)) for text in (BOT_NAME, "level", "lvl"))
-    levels = f"({level}|{lvl})"
-    return words, re.compile(f"{product}|^ai{levels}|^{levels}{_NUMBER}$|^cp{_NUMBER}({titles})")
+    product, ai, level = (_folded(_skeleton(text)) for text in (BOT_NAME, "AI level", "level"))
+    return words, re.compile(f"{product}|^{ai}|^{level}{_NUMBER}$|^cp{_NUMBER}({titles})")
 
 
 def _folded(skeleton: str) -> str:

@@ -46,6 +46,7 @@ class MatchFilter(Struct, frozen=True, kw_only=True):
     - `player` is a key as in server/store/players.py. The results "won" and "lost" are those of
       this player; without a player they accept no match.
     - `min_plies` and `max_plies` limit the length, both inclusive.
+    - `with_unlisted` adds the player's matches of unlisted rooms, for the player's own eyes.
     - `since_ms` (inclusive) and `until_ms` (exclusive) limit the time at which the match finished.
     """
 
@@ -56,6 +57,7 @@ class MatchFilter(Struct, frozen=True, kw_only=True):
     max_plies: int | None = None
     since_ms: int | None = None
     until_ms: int | None = None
+    with_unlisted: bool = False
 
     def accepts(
         self, game: str, players: tuple[str | None, ...], winner: int, plies: int, finished_ms: int

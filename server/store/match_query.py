@@ -125,7 +125,8 @@ def _dates(wanted: MatchFilter) -> Iterator[ColumnElement[bool]]:
 def _accepted(wanted: MatchFilter) -> Iterator[ColumnElement[bool]]:
     """The conditions besides player and dates. No index can serve them."""
     c = _COLUMNS
-    yield func.coalesce(c.public, false())
+    if not (wanted.with_unlisted and wanted.player is not None):
+        yield func.coalesce(c.public, false())
     yield c.plies >= wanted.min_plies
     if wanted.max_plies is not None:
         yield c.plies <= wanted.max_plies

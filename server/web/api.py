@@ -38,11 +38,12 @@ from server.web.bodies import read_body
 from server.web.export import Exports
 from server.web.games import Games
 from server.web.headers import SECURITY_HEADERS, transport_security
-from server.web.lessons import Lessons
+from server.web.lessons import LISTINGS_BODY_BYTES, Lessons
 from server.web.links import Links
 from server.web.match_events import MatchEvents
 from server.web.matches import Matches
 from server.web.my_matches import MyMatches
+from server.web.oembed import Oembed
 from server.web.positions import Positions
 from server.web.senders import credentials_of
 from server.web.studies import StudyAnswers
@@ -56,6 +57,8 @@ BODY_LIMITS_BYTES = {
     ("POST", "/api/guest"): 4096,
     ("POST", "/api/trace"): TRACE_BODY_BYTES,
     ("POST", "/api/trace/boards"): BOARDS_BODY_BYTES,
+    ("POST", "/api/trace/machine"): TRACE_BODY_BYTES,
+    ("POST", "/api/listings"): LISTINGS_BODY_BYTES,
 }
 #: Greatest difference between a ready node's clock and the store's, in ms: wake-ups, AI pauses
 #: and the chat's limits compare times of several nodes.
@@ -115,6 +118,7 @@ def make_app(
             *matches.routes(),
             *MatchEvents(api.ports).routes(),
             *Exports(api.ports).routes(),
+            *Oembed(api.ports).routes(),
             *Variations(api.ports, matches).routes(),
             *Analyses(api.ports, api.feed).routes(),
             *MyMatches(api.ports, matches).routes(),
@@ -122,7 +126,7 @@ def make_app(
             web.get("/api/strategies", api.strategies),
             web.get("/api/chat-commands", api.chat_commands),
             *Positions(api.ports).routes(),
-            *Lessons(studies).routes(),
+            *Lessons(api.ports, studies).routes(),
             *Traces(api.ports, studies, matches).routes(),
             *routes,
         ]

@@ -30,6 +30,9 @@ EMBED_STYLE_SHEETS = (
     *("shell/base.css", "glass/drawing/glass.css", "glass/viewer/viewer.css"),
     *("lesson/lesson.css", "embed/embed.css"),
 )
+#: The same of a match in a frame.
+EMBED_MATCH = "embed-match/app.js"
+EMBED_MATCH_STYLE_SHEETS = ("shell/base.css", "board/board.css", "embed-match/embed.css")
 #: The module with the table of pages.
 PAGE_TABLE = "pages.js"
 #: The module beside a page's own with the table of its parts, if it has one.
@@ -90,7 +93,7 @@ class ClientFiles:
         }
         modules = {name: body.decode() for name, body in read.items() if name.endswith(".js")}
         table = _read_table(modules[PAGE_TABLE])
-        bundles = Bundles(modules, [APP, EMBED, *(entry["module"] for entry in table)])
+        bundles = Bundles(modules, [APP, EMBED, EMBED_MATCH, *(entry["module"] for entry in table)])
         self.contents = {name: body for name, body in read.items() if name not in modules}
         self.contents |= {name: text.encode() for name, text in bundles.files().items()}
         self.pages = tuple(
@@ -103,9 +106,13 @@ class ClientFiles:
             )
             for entry in table
         )
-        needed = bundles.needed_by(EMBED)
-        #: The page of a lesson in a frame, which is not in the table.
-        self.embed = ClientPage("/embed/learn/{id}", needed, EMBED_STYLE_SHEETS, ())
+        #: The pages of a lesson and of a match in a frame, which are not in the table.
+        self.embed = ClientPage(
+            "/embed/learn/{id}", bundles.needed_by(EMBED), EMBED_STYLE_SHEETS, ()
+        )
+        self.embed_match = ClientPage(
+            "/embed/match/{id}", bundles.needed_by(EMBED_MATCH), EMBED_MATCH_STYLE_SHEETS, ()
+        )
         digest = hashlib.blake2b(digest_size=6)
         for name, content in sorted(self.contents.items()):
             digest.update(name.encode() + b"\0" + content)

@@ -129,8 +129,9 @@ class HttpConnection(web.RequestHandler):
         self._discarded_bytes = 0
         self._last_bytes = b""
         self._raw_transport: asyncio.Transport | None = None
-        #: The number of requests and of unsent bytes at the previous sweep.
-        self._previous_sweep = (0, 0)
+        #: The numbers of requests, of unsent bytes, and of bytes of the answer that were sent, at
+        #: the previous sweep.
+        self._previous_sweep = (0, 0, 0)
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -196,14 +197,18 @@ class HttpConnection(web.RequestHandler):
         unsent_bytes = (
             self._raw_transport.get_write_buffer_size() if self._raw_transport is not None else 0
         )
-        request_count, before_bytes = self._previous_sweep
+        # A long answer, as of an export, refills the buffer as the client reads it.
+        request = self._current_request
+        read_bytes = 0 if request is None else request.writer.output_size - unsent_bytes
+        request_count, before_bytes, before_read_bytes = self._previous_sweep
         if (
             self._raw_transport is not None
             and request_count == self._request_count
             and 0 < before_bytes <= unsent_bytes
+            and read_bytes <= before_read_bytes
         ):
             self._raw_transport.abort()
-        self._previous_sweep = (self._request_count, unsent_bytes)
+        self._previous_sweep = (self._request_count, unsent_bytes, read_bytes)
 
     def handle_error(
         self,

@@ -8,6 +8,7 @@ import msgspec
 import structlog
 from aiohttp import web
 
+from engine.formats.registry import formats_of
 from engine.game import Game
 from engine.rules.call import refused_games
 from engine.rules.measured import measured_of
@@ -78,6 +79,14 @@ class Games:
         return {game_id: entries[game_id] for game_id in sorted(entries, key=places.__getitem__)}
 
 
+def format_entries(game_id: str) -> list[dict[str, str]]:
+    """The formats of files that matches of a game can be written in, the usual one first."""
+    return [
+        {"name": each.name, "title": each.title, "suffix": each.suffix}
+        for each in formats_of(game_id)
+    ]
+
+
 def _entry(game: Game) -> dict[str, Any]:
     """The entry of a game in the list."""
     return {
@@ -90,6 +99,7 @@ def _entry(game: Game) -> dict[str, Any]:
         "options": dict(game.options),
         "goal": game.goal,
         "rules": game.rules.RULES,
+        "formats": format_entries(game.id),
         "view": game.board(game.check_options({})),
         "start": game.start().view(),
     }

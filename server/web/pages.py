@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath
+from urllib.parse import quote
 
 import structlog
 from aiohttp import web
@@ -48,6 +49,9 @@ or .internal. If you run it, and this is its name, start it with this setting:
 #: The longest host that is shown, in characters.
 MAX_SHOWN_HOST = 253
 
+#: What a frame says in place of a match.
+NO_PUBLIC_MATCH = "There is no match here that a page may show: it is unlisted, or does not exist."
+
 #: Cache-Control of a file whose path changes with its content.
 IMMUTABLE = "public, max-age=31536000, immutable"
 #: The id in a page's path, as the client's table and as aiohttp's routes write it.
@@ -79,8 +83,10 @@ class Pages:
         self.base = f"/static/{self._client.version}"
         self._html = self._client.contents.get("index.html", b"").decode()
         self._unknown_name_html = self._client.contents.get("unknown-name.html", b"").decode()
-        paths = [*(page.path for page in self._client.pages), f"/embed/learn/{_CLIENT_ID}"]
+        frames = [f"/embed/{what}/{_CLIENT_ID}" for what in ("learn", "match")]
+        paths = [*(page.path for page in self._client.pages), *frames]
         self._page_paths = [re.compile(path, re.ASCII) for path in paths]
+        self._embed_match_html = self._client.contents.get("embed-match/index.html", b"").decode()
         self._embed_html = self._client.contents.get("embed/index.html", b"").decode()
 
     async def encode_files(self, cache_folder: Callable[[], Path]) -> None:
@@ -98,6 +104,7 @@ class Pages:
         return [
             *(web.get(route_path(page), self._page_handler(page)) for page in self._client.pages),
             web.get(f"/embed/learn/{_ROUTE_ID}", self.embedded_lesson),
+            web.get(f"/embed/match/{_ROUTE_ID}", self.embedded_match),
             web.get("/favicon.ico", self.favicon),
             web.get(self.base + "/{name:.+}", self.file),
         ]
@@ -114,6 +121,9 @@ class Pages:
                 preview = await preview_of(self._ports, page_id)
             status = HTTPStatus.NOT_FOUND if preview is MISSING else HTTPStatus.OK
             links = preload_links(self.base, page, preview.parts)
+            if preview_of is match_preview and preview is not general:
+                origin = public_origin(request, self._ports.settings.url)
+                links += oembed_link(f"{origin}/match/{page_id}", origin, preview.title)
             return self._answer(request, preview, links, status)
 
         return handle
@@ -183,17 +193,38 @@ class Pages:
     async def embedded_lesson(self, request: web.Request) -> web.Response:
         """Answers with a lesson for a frame of another page: it sets no cookie, opens no socket."""
         preview = await lesson_preview(self._ports, request.match_info["id"])
-        needed = self._client.embed
-        style_sheets = [
+        text = fill(self._embed_html, base=self.base, title=preview.title)
+        return self._frame(request, text, self._client.embed, is_found=preview is not MISSING)
+
+    async def embedded_match(self, request: web.Request) -> web.Response:
+        """The same for a match of a public room; a sentence for any other."""
+        preview = await match_preview(self._ports, request.match_info["id"])
+        is_found = preview is not GENERAL
+        text = fill(
+            self._embed_match_html, base=self.base,
+            title=preview.title if is_found else "No match is shown here",
+            text="Loading the match…" if is_found else NO_PUBLIC_MATCH,
+            busy="true" if is_found else "false",
+        )  # fmt: skip
+        return self._frame(request, text, self._client.embed_match, is_found=is_found)
+
+    def _frame(
+        self, request: web.Request, text: str, needed: ClientPage, *, is_found: bool
+    ) -> web.Response:
+        """A page for a frame of another page, with what it needs, and with 404 if it is not found:
+        then it may still show why.
+        """
+        links = [
             f'<link rel="stylesheet" href="{self.base}/{name}" />' for name in needed.style_sheets
         ]
-        text = fill(self._embed_html, base=self.base, title=preview.title).replace(
-            "<!-- needed files -->",
-            "\n        ".join([*style_sheets, *module_links(self.base, needed.bundles)]),
-        )
+        if is_found or needed is self._client.embed:
+            links += module_links(self.base, needed.bundles)
+            entry = needed.bundles[0]
+            links.append(f'<script type="module" src="{self.base}/{entry}"></script>')
+        text = text.replace("<!-- needed files -->", "\n        ".join(links))
         response = _encoded_page(text).response(request, "text/html; charset=utf-8", "no-cache")
         response.headers.update(EMBED_HEADERS)
-        if preview is MISSING:
+        if not is_found:
             response.set_status(HTTPStatus.NOT_FOUND)
         return response
 
@@ -280,6 +311,15 @@ def preload_links(base: str, page: ClientPage, parts: tuple[str, ...] = ()) -> s
     others = [name for name in dict.fromkeys(modules) if name != SHELL]
     links = [*module_links(base, [SHELL]), *module_links(base, others, attribute)]
     return "\n        ".join([*links, *style_sheets, *requests])
+
+
+def oembed_link(url: str, origin: str, title: str) -> str:
+    """The HTML by which programs find the frame of a match that somebody has linked (oEmbed)."""
+    href = html.escape(f"{origin}/api/oembed?url={quote(url, safe='')}")
+    return (
+        '\n        <link rel="alternate" type="application/json+oembed"'
+        f' href="{href}" title="{html.escape(title)}" />'
+    )
 
 
 def module_links(base: str, names: Iterable[str], attribute: str = "rel") -> list[str]:

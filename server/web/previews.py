@@ -53,6 +53,10 @@ PAGE_PREVIEWS = {
         "Learn how a computer searches a game",
         "Lessons from the first cut-off to whole games, each a search to step through.",
     ),
+    "/listings": Preview(
+        "The printed listings, and what to correct in them",
+        "Each printed search algorithm as it is typed, run beside the right one.",
+    ),
     "/glass": Preview(
         "Glass box",
         "Watch a game search step by step: windows, bounds and cut-offs, on any position.",

@@ -20,6 +20,8 @@ from engine.study_pool.messages import (
     LESSON_JOBS,
     BoardsJob,
     Ended,
+    ListingsJob,
+    MachineJob,
     Part,
     RefusalKind,
     Refused,
@@ -146,7 +148,8 @@ class StudyAnswers:
 
     def _charge(self, job: StudyJob, address: str) -> None:
         """Takes a token of the address for a job that costs time. Raises ApiError."""
-        if not isinstance(job, TraceJob | BoardsJob):
+        is_own = isinstance(job, ListingsJob) and job.tree is not None
+        if not is_own and not isinstance(job, TraceJob | BoardsJob | MachineJob):
             return
         try:
             self._rate.take(address, self._ports.uptime_ms() / 1000)
@@ -156,7 +159,7 @@ class StudyAnswers:
     def _key(self, job: StudyJob) -> str:
         """The key of a job's document: a hash of the job, the rules, the limits and the program."""
         match job:
-            case TraceJob(request) | BoardsJob(request):
+            case TraceJob(request) | BoardsJob(request) | MachineJob(request):
                 game = request.game
                 rules = "" if game is None else self._digest(game)
             case _:

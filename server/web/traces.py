@@ -7,7 +7,7 @@ import msgspec
 from aiohttp import web
 from msgspec import Meta
 
-from engine.study_pool.messages import BoardsJob, ChoicesJob, TraceJob
+from engine.study_pool.messages import BoardsJob, ChoicesJob, MachineJob, TraceJob
 from engine.teach.requests.request import TEXT_BYTES, BoardsRequest, TraceRequest
 from server.codes import Code
 from server.ports import Ports
@@ -48,6 +48,7 @@ class Traces:
             web.get("/api/trace/choices", self.choices, allow_head=False),
             web.post("/api/trace", self.trace),
             web.post("/api/trace/boards", self.boards),
+            web.post("/api/trace/machine", self.machine),
         ]
 
     async def choices(self, request: web.Request) -> web.StreamResponse:
@@ -103,6 +104,13 @@ class Traces:
         }
         fields = {"seed": search_seed(match_id, ply), **_fields(body), **subject}
         return TraceJob(TraceRequest(**fields), is_recorded=True)
+
+    async def machine(self, request: web.Request) -> web.StreamResponse:
+        """Answers with the states of a search's subject, laid out as a state machine."""
+        body = await read_body(
+            request, TraceRequest, self._ports.settings.silence_s, "a search as a JSON object"
+        )
+        return await self._studies.answer(request, MachineJob(body))
 
     async def boards(self, request: web.Request) -> web.StreamResponse:
         """Answers with the boards after some lines of moves from a position."""

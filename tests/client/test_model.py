@@ -164,7 +164,21 @@ move_commands: list[tuple[Actor, Command]] = [
     ((ADA, BOB)[ply % 2], Move(ply=ply, move=move, id="x"))
     for ply, move in enumerate(("a1", "b1", "a2", "b2", "a3"))
 ]
-openings = st.sampled_from([[], sit_commands, sit_commands + move_commands])
+next_commands: list[tuple[Actor, Command]] = [
+    (BOB, NextGame("x", "sticks")),
+    (ADA, Decline("x", "next")),
+    (ADA, NextGame("x", "tic-tac-toe")),
+    (ADA, NextGame("x", "sticks", {"rows": "1-3-5-7"}, (0, 1))),
+]
+openings = st.sampled_from(
+    [
+        [],
+        sit_commands,
+        sit_commands + move_commands,
+        sit_commands + move_commands + next_commands[:1],
+        sit_commands + move_commands + next_commands,
+    ]
+)
 histories = st.builds(
     lambda opening, more: room_history(opening + more),
     openings,

@@ -16,11 +16,14 @@ PAGE_BYTES = 66_500
 #: The same for a room: without the parts that it does not show, and with those of one kind.
 ROOM_BYTES = 63_000
 ROOM_WITH_PART_BYTES = {
+    "after": 63_500,
     "aiForm": 64_500,
     "invitation": 65_100,
     "opponent": 65_200,
     "thinking": 69_000,
 }
+#: What the first load of a match in a frame may take.
+EMBED_MATCH_BYTES = 45_000
 #: Files of the shell besides its modules.
 SHELL_FILES = ("index.html", "shell/theme-early.js", "shell/base.css", "favicon.svg")
 
@@ -38,6 +41,13 @@ def test_the_shell_is_small() -> None:
 def files_of(page: ClientPage) -> set[str]:
     """The files that every first load of a page takes."""
     return {*SHELL_FILES, *page.bundles, *page.style_sheets}
+
+
+def test_a_match_in_a_frame_is_small() -> None:
+    """The first load of a match in a frame of another page takes at most 45 kB, compressed."""
+    page = CLIENT.embed_match
+    files = {"embed-match/index.html", "favicon.svg", *page.bundles, *page.style_sheets}
+    assert gzip_bytes(files) <= EMBED_MATCH_BYTES
 
 
 @pytest.mark.parametrize("page", CLIENT.pages, ids=lambda page: page.path)

@@ -9,6 +9,8 @@ import pytest
 from server.web.client_files import (
     APP,
     EMBED,
+    EMBED_MATCH,
+    EMBED_MATCH_STYLE_SHEETS,
     EMBED_STYLE_SHEETS,
     PAGE_TABLE,
     PART_TABLE,
@@ -140,9 +142,9 @@ def test_a_circle_is_found(name: str, line: str) -> None:
 
 
 def test_every_import_is_found_and_its_module_exists() -> None:
-    """All modules but a few are reached from the app, or from a lesson in a frame."""
+    """All modules but a few are reached from the app, or from a lesson or a match in a frame."""
     reached: set[str] = set()
-    waiting = [APP, EMBED]
+    waiting = [APP, EMBED, EMBED_MATCH]
     while waiting:
         name = waiting.pop()
         if name not in reached:
@@ -161,7 +163,7 @@ def test_every_style_sheet_is_loaded() -> None:
     html = re.findall(r'"\{\{base\}\}/([^"]+\.css)"', (FOLDER / "index.html").read_text("utf-8"))
     tables = [name for name in SOURCES if posixpath.basename(name) in (PAGE_TABLE, PART_TABLE)]
     pages = [sheet for name in tables for sheet in STYLE_SHEET.findall(SOURCES[name])]
-    assert files == {*html, *later, *pages, *EMBED_STYLE_SHEETS}
+    assert files == {*html, *later, *pages, *EMBED_STYLE_SHEETS, *EMBED_MATCH_STYLE_SHEETS}
 
 
 def test_letters_of_shortcuts_are_those_of_the_key() -> None:

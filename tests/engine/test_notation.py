@@ -86,6 +86,7 @@ MEANT: dict[str, dict[str, tuple[str, ...]]] = {
     "draughts": {
         "11-15": ("11 to 15", "11-15", "11 15", "11x15", "11:15", "11\u201315", "11,15", "11.15",
                   "11/15", "11*15", "1. 11-15", "1.11-15", "11-15!", "11-15*", "\uff11\uff11-15"),
+        "9-14": ("09-14", "09 14", "9-014"),
     },
     "jumps": {"22x15x8": ("22x8", "22-8", "22 8", "22:8", "22x15x8", "22-15-8", "22 15 8",
                           "22\u00d78")},
@@ -165,6 +166,7 @@ REFUSED = {
                 "a1": "a1 is not allowed here", "PASS": "not allowed here"},
     "kalah": {"c2": "c2 is not allowed here"},
     "gomoku": {"p1": "there is no p1 on this board"},
+    "sticks": {"2x9": "2x9 is not allowed here"},
 }  # fmt: skip
 
 

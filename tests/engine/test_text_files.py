@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.text_files import NotText, decode_text
+from engine.text_files import MAX_LINE_BYTES, NotText, decode_text, read_lines
 
 TEXT = '[White "Andr\u00e9 M\u00fcller"]\n\n1. e4 e5\n'
 
@@ -56,3 +56,43 @@ def test_utf_8_is_never_taken_for_another_encoding(text: str) -> None:
         return
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     assert read == lines.rstrip("\x1a")
+
+
+def in_parts(content: bytes, size: int) -> list[bytes]:
+    """The content in parts of some bytes."""
+    return [content[i : i + size] for i in range(0, len(content), size)]
+
+
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["C", "Zl", "Zp"])), max_size=6),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-32"]),
+    st.integers(1, 9),
+)
+def test_lines_are_those_of_the_whole_text(
+    lines: list[str], line_end: str, encoding: str, size: int
+) -> None:
+    """A file in parts has the lines of the file, whatever its encoding and the ends of lines."""
+    content = "".join(line + line_end for line in lines).encode(encoding)
+    found = list(read_lines(in_parts(content, size)))
+    assert [line.text for line in found] == lines
+    assert [line.number for line in found] == list(range(1, len(lines) + 1))
+    assert not any(line.fault for line in found)
+
+
+def test_each_line_has_its_own_encoding() -> None:
+    """Files that were put together have UTF-8 and Latin-1; the end mark of DOS is no line."""
+    content = "Andr\u00e9\n".encode() + "M\u00fcller\r\n".encode("latin-1") + b"\x1a"
+    assert [line.text for line in read_lines([content])] == ["Andr\u00e9", "M\u00fcller"]
+
+
+def test_lines_that_are_no_text() -> None:
+    """A line that is too long is cut and named, one with control characters is named; those after
+    them are read.
+    """
+    content = b"a" * (2 * MAX_LINE_BYTES) + b"\nb\x00\nc"
+    long, binary, last = read_lines(in_parts(content, 70_000))
+    assert (long.number, len(long.text)) == (1, MAX_LINE_BYTES)
+    assert long.fault == "a line of at most 1,048,576 bytes"
+    assert (binary.number, binary.fault) == (2, "text")
+    assert (last.number, last.text, last.fault) == (3, "c", "")

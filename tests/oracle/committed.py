@@ -36,6 +36,8 @@ class RoomState:
     takebacks: tuple[tuple[int, int], ...] = ()
     #: The identity for which an AI keeps each seat, or None.
     kept_for: tuple[str | None, ...] = (None, None)
+    #: The open proposal of the next game: the fields of its event, with its v.
+    proposal: Message | None = None
 
     def player_at(self, seat: int) -> str | None:
         """Returns the identity that plays the seat in the match, or None."""
@@ -49,7 +51,8 @@ class RoomState:
     def snapshot(self) -> tuple[object, ...]:
         """The part of the state that a snapshot contains."""
         return (
-            tuple(self.seats), self.match, self.moves, self.over, self.offers, self.takebacks
+            tuple(self.seats), self.match, self.moves, self.over, self.offers, self.takebacks,
+            self.proposal and self.proposal["v"],
         )  # fmt: skip
 
 
@@ -67,8 +70,13 @@ class RoomLog:
         self.states: dict[int, RoomState] = {1: RoomState([None, None])}
         self.faults: list[str] = []
 
-    def fold(self) -> None:
-        """Computes the state at each v and records faults of I3, I9, I11, I12, I16 and I18."""
+    def fold(self, first_game: tuple[str, dict[str, str]] | None = None) -> None:
+        """Computes the state at each v and records faults of I3, I9, I11, I12, I16 and I18.
+
+        `first_game` is the game of the room's first match, with its options, if it may be another
+        than that of the last.
+        """
+        self.game, self.options = first_game or (self.game, self.options)
         self.head = max([self.head, *self.events])  # an AI may have moved after the join
         referee: Referee | None = None
         finished: set[str] = set()
@@ -89,6 +97,7 @@ class RoomLog:
                 previous.movers,
                 previous.takebacks,
                 previous.kept_for,
+                previous.proposal,
             )
             match event["kind"]:
                 case "seat_taken":
@@ -97,7 +106,7 @@ class RoomLog:
                     if state.match is not None and state.over is None:
                         self._fault("I12", f"a seat was left in the middle of a match at v {v}")
                     state.seats[event["seat"]] = None
-                    state.offers, state.takebacks = (), ()
+                    state.offers, state.takebacks, state.proposal = (), (), None
                 case "started":
                     referee = self._on_started(v, state, event)
                 case "moved":
@@ -113,6 +122,12 @@ class RoomLog:
                 case "declined" if event.get("what") == "takeback":
                     own = tuple(each for each in state.takebacks if each[0] == event["seat"])
                     state.takebacks = own if own != state.takebacks else ()
+                case "offered" if event.get("what") == "next":
+                    if state.match is None or state.over is None:
+                        self._fault("I18", f"a next game was proposed during a match at v {v}")
+                    state.proposal = event
+                case "declined" if event.get("what") == "next":
+                    state.proposal = None
                 case "offered":
                     if event["seat"] in state.offers:
                         self._fault("I18", f"a second offer of one seat at v {v}")
@@ -175,16 +190,29 @@ class RoomLog:
             self._fault(
                 "I12", f"the match at v {v} started with {players}, and {state.seats} were seated"
             )
-        if state.match is not None and list(players) != state.seats:
-            offering = {state.seats[seat] for seat in state.offers}
+        if state.match is not None and (list(players) != state.seats or "game" in event):
+            offering = {state.seats[seat] for seat in state.offers} - {None}
             people = {identity for identity in state.seats if identity != "ai"}
-            if len(people) > 1 and not offering:
-                self._fault("I18", f"a rematch started at v {v} without an offer")
+            is_rematch = bool(offering) and "game" not in event
+            if len(people) > 1 and not is_rematch and not self._is_proposed(state, event):
+                self._fault("I18", f"a match started at v {v} without an offer of it")
+        if "game" in event:
+            self.game, self.options = event["game"], event.get("options", {})
         state.match, state.moves, state.over = event["match"], (), None
-        state.players, state.offers = players, ()
+        state.players, state.offers, state.proposal = players, (), None
         state.movers, state.takebacks = (), ()
         state.seats = list(players)
         return new_referee(self.game, self.options)
+
+    def _is_proposed(self, state: RoomState, event: Message) -> bool:
+        """Returns whether a match starts as the open proposal of the next game says."""
+        proposal = state.proposal
+        if proposal is None:
+            return False
+        game = event.get("game", self.game), event.get("options", self.options)
+        players = [occupant["identity"] for occupant in event["seats"]]
+        seated = [state.seats[seat] for seat in proposal["seats"]]
+        return (proposal["game"], proposal["options"]) == game and players == seated
 
     def _on_moved(self, v: int, state: RoomState, event: Message, referee: Referee | None) -> None:
         if state.match != event["match"] or referee is None:

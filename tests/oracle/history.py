@@ -17,7 +17,8 @@ The checker uses none of the server's code. It checks these invariants:
 - I14: a chat line for spectators reaches no player.
 - I16: each ply has exactly one move, which a takeback may replace by another.
 - I18: no rematch starts, no draw is agreed and no opponent's move is taken back without an offer;
-  a seat offers once, and a takeback returns to the last move of the seat that wanted it.
+  a seat offers once, and a takeback returns to the last move of the seat that wanted it. A match of
+  another game starts as it was proposed last.
 - I19: each command has exactly one answer within 10 s, or the connection closes.
 - I31: the room's bot answers a line at most once, an earlier line of a person.
 - I33: no player loses by a claim who has had a connection to the room in the last 20 s.
@@ -125,21 +126,35 @@ def _is_message(entry: Entry, direction: Direction, message_type: str) -> bool:
 def _read_logs(entries: list[Entry]) -> tuple[dict[str, RoomLog], list[str]]:
     """Returns the rooms' folded logs from READER's messages, and a fault for each missing room."""
     logs: dict[str, RoomLog] = {}
+    first_games = _first_games(entries)
     for entry in entries:
         if entry.client != READER or entry.direction != "in":
             continue
         if entry.message["t"] == "joined":
-            logs[entry.message["room"]] = RoomLog(entry.message["room"], entry.message)
+            room = entry.message["room"]
+            logs.setdefault(room, RoomLog(room, entry.message))
         elif entry.message["t"] == "event":
             logs[entry.message["room"]].events.setdefault(entry.message["v"], entry.message)
     for log in logs.values():
-        log.fold()
+        log.fold(first_games.get(log.room))
     rooms = {
         entry.message["room"]
         for entry in entries
         if entry.direction == "in" and entry.message.get("t") == "event"
     }
     return logs, [f"I5: room {room} is missing" for room in sorted(rooms - logs.keys())]
+
+
+def _first_games(entries: list[Entry]) -> dict[str, tuple[str, dict[str, str]]]:
+    """Returns the game and the options of the rooms that a client joined before their first match
+    of another game, by room.
+    """
+    first: dict[str, tuple[str, dict[str, str]]] = {}
+    for entry in entries:
+        if _is_message(entry, "in", "joined"):
+            described = entry.message["description"]
+            first.setdefault(entry.message["room"], (described["game"], described["options"]))
+    return first
 
 
 # --- the messages of each connection
@@ -183,7 +198,8 @@ def _check_sessions(
             continue
         match message["t"]:
             case "joined":
-                follow.v = follow.since
+                if follow.v is None:  # it is repeated when the game changes, or `frozen`
+                    follow.v = follow.since
                 if message["v"] < follow.since <= log.head:
                     yield (
                         f"I6: {client} had seen v {follow.since} of room {room}, "
@@ -277,6 +293,7 @@ def _check_snapshot(message: Message, log: RoomLog, identity: str) -> Iterator[s
             for offer in message.get("proposals", ())
             if offer["what"] == "takeback"
         ),
+        next((each["v"] for each in message.get("proposals", ()) if each["what"] == "next"), None),
     )
     if shown != state.snapshot:
         yield (
@@ -456,6 +473,7 @@ LAST_EVENT_KINDS = {
     "resign": {"finished"},
     "abort": {"finished"},
     "rematch": {"offered", "started"},
+    "next_game": {"offered", "started"},
     "decline": {"declined"},
     "accept": {"finished", "started", "took_back"},
     "takeback": {"took_back", "offered"},

@@ -12,9 +12,10 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from engine.game import Game, UnknownGame
 from engine.rules.registry import game_ids, load_game
-from server.commands import AiSeat, Rematch
+from server.commands import Accept, AiSeat, NextGame, Rematch, Resign
 from server.limits.by_address import Limits
 from server.protocol.codes import Code
+from server.protocol.messages import CommandFrame
 from server.settings import Settings
 from server.web.api import Api, make_app
 from server.web.games import well_known_place
@@ -145,6 +146,25 @@ async def test_unlisted_matches_are_not_in_the_list() -> None:
         assert (await get(node, "/api/matches"))["matches"] == []
         assert (await get(node, f"/api/matches/{ids[0]}"))["room"] == room
         assert await refusal(node, "/api/matches/nothing") == (404, Code.MATCH_UNKNOWN)
+
+
+async def test_the_matches_of_a_room_have_their_own_games() -> None:
+    """The list has all matches of the room, the latest first, public or not; each of its game."""
+    async with matches(visibility="unlisted") as (node, room, ids):
+        ada, ben = Client(node.hub, "ada"), Client(node.hub, "ben")
+        await ben.ack(ben.plain(Resign, room))
+        proposal = NextGame(ada.new_id(), "sticks", {"rows": "1-3-5-7"}, (0, 1))
+        offered = await ada.ack(CommandFrame(room, proposal))
+        await ben.ack(CommandFrame(room, Accept(ben.new_id(), "next", v=offered)))
+        found = (await get(node, f"/api/rooms/{room}/matches"))["matches"]
+        assert [(each["number"], each["title"], each["options"]) for each in found] == [
+            (3, "Sticks", {"rows": "1-3-5-7"}), (2, "Tic-tac-toe", {}), (1, "Tic-tac-toe", {}),
+        ]  # fmt: skip
+        assert [each["match"] for each in found[1:]] == ids[::-1]
+        assert [each["over"] is None for each in found] == [True, False, False]
+        sticks = await get(node, f"/api/matches/{found[0]['match']}")
+        assert (sticks["game"], sticks["view"]["seats"][0]["name"]) == ("sticks", "First")
+        assert (await get(node, "/api/rooms/unknown/matches"))["matches"] == []
 
 
 async def test_a_match_has_its_moves() -> None:
@@ -314,6 +334,36 @@ async def test_your_matches_have_running_finished_and_waiting_ones() -> None:
                 "running": [rooms[0]], "finished": [rooms[1]], "waiting": [],
             }  # fmt: skip
         assert await refusal(node, "/api/me/matches") == (401, Code.TOKEN_UNKNOWN)
+
+
+async def test_a_player_finds_matches_of_unlisted_rooms_among_their_own() -> None:
+    """The list of a player has them for that player alone: neither for a stranger who knows the
+    identity, nor for the opponent, who has a list of their own, nor without the filter.
+    """
+    async with (
+        serve() as node,
+        node.http() as http,
+        node.guest(name="Ada") as ada,
+        node.guest(name="Ben") as ben,
+        node.guest(name="Eve") as eve,
+    ):
+        room = (await ada.ack("create", game="tic-tac-toe", visibility="unlisted"))["room"]
+        await ada.ack("join", room=room)
+        await ben.ack("sit", room=room, seat=1)
+        await ada.ack("move", room=room, ply=0, move="a1")
+        await ben.ack("resign", room=room)
+
+        async def found(query: str, token: str | None) -> list[str]:
+            headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+            answer = await http.request(f"/api/matches{query}", headers=headers)
+            return [entry["room"] for entry in answer.json["matches"]]
+
+        for player in (ada, ben):
+            assert await found(f"?player={player.identity}", player.token) == [room]
+            assert await found(f"?player={player.identity}&game=chess", player.token) == []
+            assert await found("", player.token) == []
+            for other in (eve.token, None, (ben if player is ada else ada).token):
+                assert await found(f"?player={player.identity}", other) == []
 
 
 async def test_a_room_whose_host_has_left_the_seat_is_not_waiting() -> None:

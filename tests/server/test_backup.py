@@ -349,7 +349,7 @@ async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_p
     result = await asyncio.to_thread(run_command, "backup", file, "--data", source)
     assert (result.exit_code, result.stdout.split(" of ")[0]) == (
         0,
-        f"{file} holds 7 rooms with 48 events,",
+        f"{file} holds 8 rooms with 57 events,",
     )
     assert file.stat().st_mode & 0o777 == 0o600
     repeated = await asyncio.to_thread(run_command, "backup", file, "--data", source)
@@ -367,9 +367,9 @@ async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_p
     clean = await asyncio.to_thread(run_command, "verify", "--data", tmp_path / "target", "--json")
     assert clean.exit_code == 0
     assert json.loads(clean.stdout) == {
-        "rooms": 7,
-        "events": 48,
-        "moves": 13,
+        "rooms": 8,
+        "events": 57,
+        "moves": 14,
         "unjudged": 0,
         "newer": 0,
         "problems": 0,
@@ -384,9 +384,9 @@ async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_p
         )
         verified = await asyncio.to_thread(run_command, "verify", database=url)
         assert verified.exit_code == 1
-        assert len(verified.stdout.splitlines()) == 7
+        assert len(verified.stdout.splitlines()) == 8
         assert "the head is 99, the log ends at" in verified.stdout
-        assert "7 rooms, 48 events, 13 moves: 7 problems" in verified.stderr
+        assert "8 rooms, 57 events, 14 moves: 8 problems" in verified.stderr
         unknown = await asyncio.to_thread(
             run_command, "verify", database=url.rpartition("/")[0] + "/nowhere"
         )

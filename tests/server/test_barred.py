@@ -42,6 +42,7 @@ from server.rooms.model import Actor, CommandRejected, Room
 from server.rooms.permissions import MAX_BARRED
 from server.settings import Settings
 from tests.support.fake_server import Client, FakeServer, virtual
+from tests.support.node import serve
 from tests.support.room_log import (
     ADA,
     AI_SEAT,
@@ -289,3 +290,71 @@ async def test_a_public_room_that_sent_a_stranger_away_leaves_the_lobby() -> Non
         await asyncio.sleep(1)
         assert room in watcher.of("lobby")[-1]["gone"]
         assert [entry.room for entry in await hub.lobby.rooms()] == []
+
+
+# --- over HTTP ------------------------------------------------------------------------------------
+
+#: What a chat, a search engine or a curious stranger requests of a link.
+PREVIEWERS = (
+    "WhatsApp/2.23", "Slackbot-LinkExpanding 1.0", "facebookexternalhit/1.1",
+    "Mozilla/5.0 (compatible; Googlebot/2.1)", "TelegramBot (like TwitterBot)",
+)  # fmt: skip
+
+
+async def test_the_preview_of_a_link_takes_no_seat() -> None:
+    """Whoever requests the page of a room, its link, its code or its match changes nothing: the
+    friend takes the seat, and the match is the first.
+    """
+    async with serve() as node, node.guest(name="Ada") as ada, node.guest(name="Bob") as bob:
+        room = (await ada.ack("create", game="tic-tac-toe", visibility="unlisted"))["room"]
+        await ada.ack("join", room=room)
+        links = f"/api/links/room/{room}"
+        for agent in PREVIEWERS:
+            for path in (f"/room/{room}", links, f"{links}/qr.svg"):
+                answer = await node.get(path, **{"User-Agent": agent, "Accept": "text/html"})
+                # This server has no address to share, so no code.
+                assert answer.status == (404 if path.endswith("svg") else 200), path
+        await bob.ack("sit", room=room, seat=1)
+        started = await ada.expect("event", kind="started")
+        assert started["number"] == 1
+        assert [seat["name"] for seat in started["seats"]] == ["Ada", "Bob"]
+        assert started["v"] == 4, "created, two seats taken, started: no other event"
+
+
+async def test_a_stranger_does_not_find_the_seat_of_a_friend() -> None:
+    """Neither the lobby nor a list, a page of a stranger's own or a preview has the room's id, the
+    names or the match of an unlisted room, before, during and after its match.
+    """
+    canaries = ("Canary Ada", "Canary Bob")
+    async with (
+        serve() as node,
+        node.guest(name=canaries[0]) as ada,
+        node.guest(name=canaries[1]) as bob,
+        node.guest(name="Eve") as eve,
+    ):
+        await eve.ack("watch_lobby")
+        seen: list[str] = [str(await eve.expect("lobby"))]
+        room = (await ada.ack("create", game="tic-tac-toe", visibility="unlisted"))["room"]
+        await ada.ack("join", room=room)
+        secrets = [room, *canaries]
+
+        async def look() -> None:
+            await eve.ack("watch_lobby")
+            seen.append(str(await eve.expect("lobby")))
+            for path in ("/", "/replays", "/api/matches", "/api/games", "/room/other", "/metrics"):
+                seen.append((await node.get(path)).body.decode("utf-8", "replace"))
+            async with node.http() as http:
+                headers = {"Authorization": f"Bearer {eve.token}"}
+                mine = await http.request("/api/me/matches", headers=headers)
+            seen.append(mine.body.decode())
+
+        await look()
+        await bob.ack("sit", room=room, seat=1)
+        secrets.append((await ada.expect("event", kind="started"))["match"])
+        await ada.ack("move", room=room, ply=0, move="a1")
+        await look()
+        await ada.ack("resign", room=room)
+        await look()
+        assert len(seen) == 1 + 3 * 8
+        for text in seen:
+            assert not [secret for secret in secrets if secret in text], text[:200]

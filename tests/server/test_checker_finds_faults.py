@@ -448,6 +448,8 @@ async def test_sending_ephemeral_messages_to_slow_readers_is_found(monkeypatch: 
         two_results,
         rematch_without_an_offer,
         any_ai_answer_is_accepted,
+        claims_on_ones_own_move,
+        claims_before_both_have_moved,
     ],
 )
 def test_random_commands_find_the_fault(

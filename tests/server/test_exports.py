@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+import re
 import shutil
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from click.testing import CliRunner, Result
@@ -35,6 +38,7 @@ from server.protocol.codes import Code
 from server.store import schema
 from server.store.base import StoredEvent, StoredMatch, Thought
 from server.web import export
+from server.web.connection import HttpConnection
 from tests.server.test_api import get, matches, refusal
 from tests.support.fake_server import Client, FakeServer
 from tests.support.node import Http, Node, serve
@@ -254,6 +258,95 @@ async def test_an_export_that_fails_in_mid_stream_is_no_whole_file(
             content = await http.read_to_end()
         assert content.startswith(b"HTTP/1.1 200 OK")
         assert not content.endswith(b"0\r\n\r\n")
+
+
+class SlowTransport(asyncio.Transport):
+    """A transport whose client reads a part of what is written between two looks at it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unsent_bytes, self.is_aborted = 0, False
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent_bytes
+
+    def abort(self) -> None:
+        self.is_aborted = True
+
+
+def test_a_slow_reader_of_a_long_answer_is_not_aborted() -> None:
+    """While a client reads, its buffer may be as full at each look; it is stuck when it reads no
+    more.
+    """
+    transport = SlowTransport()
+    writer = SimpleNamespace(output_size=0)
+    connection: Any = SimpleNamespace(
+        _raw_transport=transport, _request_count=1, _previous_sweep=(0, 0, 0),
+        _current_request=SimpleNamespace(writer=writer),
+    )  # fmt: skip
+    for _ in range(3):
+        writer.output_size += 50_000
+        transport.unsent_bytes = 64 * 1024
+        HttpConnection.abort_if_stuck(connection)
+        assert not transport.is_aborted
+    HttpConnection.abort_if_stuck(connection)
+    assert transport.is_aborted
+
+
+# --- in other pages
+
+
+async def test_a_frame_shows_a_public_match_only() -> None:
+    """A frame of any page may show a public match, without a cookie; for an unlisted or unknown one
+    it says so with 404 and loads nothing more.
+    """
+    async with matches(1) as (node, _, ids):
+        answer = await node.get(f"/embed/match/{ids[0]}")
+        assert answer.status == 200
+        assert b"/embed-match.js" in answer.body
+        assert "frame-ancestors *" in answer.headers["content-security-policy"]
+        assert "set-cookie" not in answer.headers
+        ada, ben = Client(node.hub, "ada"), Client(node.hub, "ben")
+        room = await ada.create(visibility="unlisted")
+        await ada.ack(ada.join(room))
+        await ben.ack(ben.sit(room, 1))
+        unlisted = [m["match"] for m in ada.messages if m.get("kind") == "started"][-1]
+        for match in (unlisted, "none"):
+            answer = await node.get(f"/embed/match/{match}")
+            assert answer.status == 404
+            assert b"<script" not in answer.body
+            assert b"it is unlisted, or does not exist" in answer.body
+            assert b"Tic-tac-toe" not in answer.body
+            url = quote(f"http://{node.host}/match/{match}")
+            assert await refusal(node, f"/api/oembed?url={url}") == (404, Code.MATCH_UNKNOWN)
+
+
+async def test_programs_find_the_frame_of_a_match() -> None:
+    """The page of a match names its oEmbed answer, which has the frame for an address of this
+    server within the wanted size, and for no other address.
+    """
+    async with matches(1) as (node, _, ids):
+        page = f"http://{node.host}/match/{ids[0]}"
+        html = (await node.get(f"/match/{ids[0]}", Accept="text/html")).body.decode()
+        (link,) = re.findall(r'type="application/json\+oembed"\s+href="([^"]+)"', html)
+        assert link == f"http://{node.host}/api/oembed?url={quote(page, safe='')}"
+        answer = await node.get(link.removeprefix(f"http://{node.host}"))
+        assert answer.headers["access-control-allow-origin"] == "*"
+        found = answer.json
+        assert (found["version"], found["type"], found["width"]) == ("1.0", "rich", 480)
+        assert f'<iframe src="http://{node.host}/embed/match/{ids[0]}" ' in found["html"]
+        asked = quote(f"{page}?ply=3&flip=1&x=%22%3E")
+        small = await get(node, f"/api/oembed?url={asked}&maxwidth=300&maxheight=250")
+        assert (small["width"], small["height"]) == (300, 250)
+        assert f'/embed/match/{ids[0]}?ply=3&amp;flip=1" ' in small["html"]
+        others = (
+            "", "x", "http://other.test/match/id2", f"{page}/more", "http://[", "a" * 5000,
+            f"ftp://{node.host}/match/{ids[0]}", f"http://{node.host}/room/id2",
+        )  # fmt: skip
+        for url in others:
+            code = await refusal(node, f"/api/oembed?url={quote(url)}")
+            assert code == (404, Code.MATCH_UNKNOWN), url
+        assert (await refusal(node, f"{link[len(node.host) + 7 :]}&format=xml"))[0] == 501
 
 
 # --- the command

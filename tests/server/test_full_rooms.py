@@ -206,8 +206,9 @@ def test_a_full_room_ends(opening: str, run: list[Step]) -> None:
     """In a full room every run of accepted commands is finite: besides the moves of its match there
     is a handful.
     """
+    begun = OPENINGS[opening]()
     with small_rooms(5, 5):
-        played = fill(OPENINGS[opening](), 5)
+        played = fill(begun, 5)
         kinds: list[type[Command]] = []
         for step in run * 3:
             if play_step(played, step):

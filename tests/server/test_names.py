@@ -104,7 +104,7 @@ FREE = [
     "Guest 1234", "Алла", "Аида", "Ciara", "A. Level", "Level", "Levi", "Αλέξης", "7", "💡",
     "AI fan", "Boti", "Botond", "Talbot", "Servet", "Randolph", "Max", "Maxine", "Minna",
     "Average Joe", "Strauß", "Þórdís", "7wo", "T3st", "Levi 5", "Max 4", "R2D2", "B4", "Λίνα",
-    "4you", "S5", "Level Up", "Ten levels", "Olivier V", "Louis XIV",
+    "4you", "S5", "Ivio", "Livi 5", "Level Up", "Ten levels", "Olivier V", "Louis XIV",
 ]  # fmt: skip
 
 

@@ -16,18 +16,31 @@ from server.commands import (
     Move,
     MySeat,
     NextGame,
+    OpenSeat,
     Rematch,
     Rename,
     Resign,
     Sit,
     Stand,
 )
-from server.events import Declined, Occupant, Offered, Player, Required, Started, parse_event_body
+from server.events import (
+    CAPABILITIES,
+    Declined,
+    Occupant,
+    Offered,
+    Player,
+    Required,
+    Started,
+    parse_event_body,
+)
 from server.protocol import views
 from server.protocol.codes import Code
+from server.protocol.messages import CommandFrame
+from server.rooms import evolve
 from server.rooms.model import SERVER, Actor, CommandRejected, Moment
 from server.rooms.rules import decide
 from server.series import MAX_SCORES, Score, add_result, score_between
+from tests.support.fake_server import Client, FakeServer
 from tests.support.room_log import (
     ADA,
     AI_SEAT,
@@ -262,6 +275,22 @@ def test_a_next_game_that_is_missing_or_broken_freezes_the_room() -> None:
     assert played.fold(find) == played.room, "another game ends the freeze"
 
 
+def test_a_program_of_before_only_reads_a_room_with_several_games(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It plays the room until its first match of another game."""
+    monkeypatch.setattr(evolve, "CAPABILITIES", CAPABILITIES - {"games", "own_names"})
+    played = finished()
+    played.do(ADA, next_game("sticks"))
+    assert played.room.frozen is None, "a proposal changes nothing"
+    events = played.do(BEN, accept_next(played))
+    assert played.fold().frozen == Code.ROOM_NEWER
+    assert [type(event) for event in events] == [Required, Started]
+    assert played.refuse(ADA, Move("m", 0, "1x1")) == Code.ROOM_NEWER
+    named = created(one_screen=True, seats=(MySeat("Mia"), MySeat()))
+    assert named.room.frozen == Code.ROOM_NEWER
+
+
 def test_settings_and_chat_stay() -> None:
     """Who may see the thinking, help and the people in the room do not change with the game."""
     played = finished()
@@ -377,3 +406,35 @@ def test_a_stranger_who_sits_down_has_no_part_in_the_score() -> None:
     played.do(CYD, plain(Resign))
     assert played.room.series == (Score(("ada", "ben"), (2, 0)), Score(("ada", "cyd"), (2, 0)))
     assert score_between(played.room.series, played.room.seats) == (2, 0)
+
+
+# --- on a node ---
+
+
+async def test_everyone_receives_the_new_game_before_its_board() -> None:
+    """Players and spectators receive `joined` again, between `started` and the board."""
+    async with FakeServer().hub() as hub:
+        ada, ben, kim = (Client(hub, name) for name in ("ada", "ben", "kim"))
+        room = await ada.create("tic-tac-toe", seats=(MySeat(), OpenSeat()))
+        for client in (ada, ben, kim):
+            await client.ack(client.join(room))
+        await ben.ack(ben.sit(room, 1))
+        await ben.ack(ben.plain(Resign, room))
+        proposal = next_game("sticks", options={"rows": "1-3-5-7"})
+        v = await ada.ack(CommandFrame(room, proposal))
+        since = {client: len(client.messages) for client in (ada, ben, kim)}
+        await ben.ack(CommandFrame(room, Accept("a", "next", v=v)))
+        for client, start in since.items():
+            await client.until(lambda message: message["t"] == "view", start)
+            messages = [m for m in client.messages[start:] if m["t"] in ("event", "joined", "view")]
+            assert [m.get("kind", m["t"]) for m in messages] == [
+                "required", "started", "joined", "view",
+            ]  # fmt: skip
+            joined = messages[2]
+            assert (joined["description"]["game"], joined["v"]) == ("sticks", messages[1]["v"])
+            assert joined["description"]["options"] == {"rows": "1-3-5-7"}
+            assert ("resign" in joined["may"]) == (client is not kim)
+        late = Client(hub, "lea")
+        await late.ack(late.join(room))
+        opening = await late.until(lambda message: message["t"] == "joined")
+        assert opening["description"]["title"] == "Sticks"

@@ -260,6 +260,20 @@ async def test_a_link_to_a_public_room_shows_the_game_and_the_players() -> None:
         assert preview_of(match)[0] == 'Tic-tac-toe: Ada against B"<b>'
 
 
+async def test_a_link_shows_the_game_of_a_room_s_last_match() -> None:
+    """A replay keeps the game of its match when the room goes on with another one."""
+    async with serve() as node, node.guest(name="Ada") as ada, node.guest(name="Bob") as bob:
+        room = await create(ada, "public")
+        await bob.ack("join", room=room)
+        await bob.ack("sit", room=room, seat=1)
+        match = (await bob.expect("event", kind="started"))["match"]
+        await bob.ack("abort", room=room)
+        offered = await bob.ack("next_game", room=room, game="sticks", seats=[0, 1])
+        await ada.ack("accept", room=room, what="next", v=offered["v"])
+        assert preview_of(await node.get(f"/room/{room}"))[0] == "Sticks: Ada against Bob"
+        assert preview_of(await node.get(f"/match/{match}"))[0] == "Tic-tac-toe: Ada against Bob"
+
+
 async def test_a_name_from_right_to_left_does_not_turn_a_link_around() -> None:
     """The name of a player stands in an isolate, as in the pages' own titles."""
     omar = "\u0639\u0645\u0631"

@@ -23,18 +23,22 @@ from server.commands import (
     AiMove,
     AiReply,
     AiSeat,
+    CallDraw,
     Chat,
     ChatTo,
     Claim,
+    ClaimWin,
     Command,
     Configure,
     Decline,
     Hold,
+    LetAiPlay,
     Move,
     MySeat,
     NextGame,
     OfferDraw,
     OpenSeat,
+    ReclaimSeat,
     Rematch,
     RemoveAi,
     Resign,
@@ -44,6 +48,7 @@ from server.commands import (
     Tick,
 )
 from server.events import (
+    AiTookOver,
     Configured,
     Created,
     Declined,
@@ -52,6 +57,7 @@ from server.events import (
     Moved,
     Occupant,
     Offered,
+    PlayerReturned,
     Released,
     Required,
     RoomEvent,
@@ -71,6 +77,7 @@ from server.rooms import rules
 from server.rooms.model import (
     AI,
     SERVER,
+    Absence,
     Actor,
     ActorKind,
     CommandRejected,
@@ -109,6 +116,8 @@ TOKENS = [
 ]
 #: Types of commands without fields of their own.
 PLAIN = [Stand, Resign, Abort, Rematch, Decline]
+#: The claims against an opponent who has gone.
+CLAIMS: list[type[ClaimWin | CallDraw | LetAiPlay]] = [ClaimWin, CallDraw, LetAiPlay]
 #: Types of commands about draws.
 DRAWS = [OfferDraw, Accept, Claim, AiReply]
 #: Time controls of rooms: none, and short ones of every kind.
@@ -171,6 +180,10 @@ class Watcher:
         assert seen.chat[-len(now.chat) :] == now.chat if now.chat else True
 
 
+def _actor(occupant: Occupant) -> Actor:
+    return Actor(IdentityId(occupant.identity), occupant.name)
+
+
 class RoomMachine(RuleBasedStateMachine):
     """One room, the people who send commands to it, and its AI."""
 
@@ -186,6 +199,11 @@ class RoomMachine(RuleBasedStateMachine):
         #: The moves of the current match that were not taken back.
         self.line: list[str] = []
         self.draw_offered_by: int | None = None
+        #: The people who have gone for long enough to be claimed.
+        self.absent: set[str] = set()
+        self.played.find_absence = lambda identity: (
+            Absence(0, 0) if identity in self.absent else None
+        )
         #: The game of the current match, with its options.
         self.game: tuple[str, dict[str, str]] = ("", {})
         #: The open proposal of the next game, with its version.
@@ -226,6 +244,49 @@ class RoomMachine(RuleBasedStateMachine):
         reply = AiReply("r", match.id if match else "", seat if seat is not None else 0, accept)
         self._send(AI if seat is not None else actor, reply)
 
+    @rule(actor=st.sampled_from(PEOPLE), is_absent=st.booleans())
+    def go_or_come(self, actor: Actor, is_absent: bool) -> None:
+        (self.absent.add if is_absent else self.absent.discard)(actor.identity)
+
+    @rule(actor=st.sampled_from(PEOPLE), kind=st.sampled_from([*CLAIMS, ReclaimSeat, ReclaimSeat]))
+    def claim(self, actor: Actor, kind: type[Command]) -> None:
+        """Claims against an opponent, or takes back the seat that an AI keeps."""
+        self._send(actor, kind(id="p"))
+
+    @rule(
+        plies=st.integers(0, 4),
+        seat=st.integers(0, 1),
+        kind=st.sampled_from(CLAIMS),
+        is_absent=st.booleans(),
+    )
+    def claim_between_people(
+        self, plies: int, seat: int, kind: type[Command], is_absent: bool
+    ) -> None:
+        """A claim is granted if all conditions hold: the opponent has gone and is to move, and both
+        sides have moved.
+        """
+        self._seat_people()
+        for pick in range(plies):
+            self._play_legal_move(pick)
+        match = self.played.room.running_match
+        if match is None or self.referee is None or any(each.kind == "ai" for each in match.seats):
+            return
+        self.go_or_come(_actor(match.seats[1 - seat]), is_absent)
+        may = is_absent and self.referee.turn != seat and len(self.line) >= 2
+        events = self._send(_actor(match.seats[seat]), kind(id="p"))
+        assert bool(events) == may or (kind is CallDraw and self.game[0] == "sticks")
+
+    def _seat_people(self) -> None:
+        """People take the open seats; those of a finished match play again."""
+        for seat, occupant in enumerate(self.played.room.seats):
+            standing = [p for p in PEOPLE if not self.played.room.has_player(p.identity)]
+            if occupant is None:
+                self._send(standing[0], sit(seat))
+        if self.played.room.match is not None and self.played.room.running_match is None:
+            for occupant in self.played.room.seats:
+                if occupant is not None and occupant.kind == "guest":
+                    self._send(_actor(occupant), Rematch(id="p"))
+
     @rule(actor=st.sampled_from(PEOPLE), back=st.integers(-1, 2))
     def take_back(self, actor: Actor, back: int) -> None:
         """Takes a move back, or asks for it, at a ply near the current one."""
@@ -237,7 +298,7 @@ class RoomMachine(RuleBasedStateMachine):
         for offer in self.played.room.takeback_offers[:1]:
             occupant = self.played.room.seats[1 - offer.seat if kind is Accept else offer.seat]
             assert occupant is not None
-            actor = Actor(IdentityId(occupant.identity), occupant.name)
+            actor = _actor(occupant)
             assert self._send(actor, kind("p", what="takeback")), "an open request is answered"
 
     @rule(
@@ -256,7 +317,7 @@ class RoomMachine(RuleBasedStateMachine):
         is_person = occupant is not None and occupant.kind != "ai"
         actor = ADA
         if is_person and occupant is not None:
-            actor = Actor(IdentityId(occupant.identity), occupant.name)
+            actor = _actor(occupant)
         self._send(actor, NextGame("n", game, options, seats, level))
 
     @rule(kind=st.sampled_from([Accept, Accept, Decline]), late=st.sampled_from([0, 0, 0, 1]))
@@ -267,7 +328,7 @@ class RoomMachine(RuleBasedStateMachine):
             return
         occupant = self.played.room.seats[1 - offer.seat]
         assert occupant is not None, "a proposal lapses when a seat is left"
-        actor = Actor(IdentityId(occupant.identity), occupant.name)
+        actor = _actor(occupant)
         command = Decline("p", "next") if kind is Decline else Accept("p", "next", v=offer.v - late)
         assert bool(self._send(actor, command)) == (kind is Decline or not late)
 
@@ -345,7 +406,7 @@ class RoomMachine(RuleBasedStateMachine):
         """Sends a command of a person who has a seat."""
         occupant = self.played.room.seats[seat]
         if occupant is not None and occupant.kind == "guest":
-            self._send(Actor(IdentityId(occupant.identity), occupant.name), kind(id="p"))
+            self._send(_actor(occupant), kind(id="p"))
 
     @rule(token=st.sampled_from(TOKENS))
     def start_search(self, token: str) -> None:
@@ -374,9 +435,7 @@ class RoomMachine(RuleBasedStateMachine):
         if occupant.kind == "ai":
             events = self._send(AI, self.played.ai_move(token))
         else:
-            events = self._send(
-                Actor(IdentityId(occupant.identity), occupant.name), self.played.move(token)
-            )
+            events = self._send(_actor(occupant), self.played.move(token))
         assert events, "a legal move must be accepted"
         return True
 
@@ -456,6 +515,10 @@ class RoomMachine(RuleBasedStateMachine):
                     assert opponent.kind == "ai" if seat == own else asked, (
                         "I18: an opponent's move is taken back only on request"
                     )
+                case AiTookOver(seat=seat):
+                    assert own == 1 - seat, "I33: the opponent claims"
+                case PlayerReturned(seat=seat):
+                    assert before.kept_seat(actor.identity) == seat
                 case Finished() if actor.kind not in (ActorKind.AI, ActorKind.SERVER):
                     assert own is not None or (only_ai and actor.identity == before.host)
                 case SeatTaken(seat=seat, occupant=occupant):
@@ -479,8 +542,19 @@ class RoomMachine(RuleBasedStateMachine):
     def _check_command(
         self, actor: Actor, before: Room, command: Command, events: list[RoomEvent]
     ) -> None:
-        """Checks a move's ply and token, and that both players agreed to a rematch (I18)."""
+        """Checks a move's ply and token, that both players agreed to a rematch (I18), and what a
+        claim needs (I33 to I35).
+        """
         match command:
+            case ClaimWin() | CallDraw() | LetAiPlay():
+                own = before.seat_of(actor.identity)
+                assert own is not None
+                assert self.referee is not None
+                opponent = before.seats[1 - own]
+                assert opponent is not None
+                assert opponent.identity in self.absent, "I33: the opponent has gone"
+                assert self.referee.turn != own, "I34: not on one's own move"
+                assert len(self.line) >= 2, "I35: both sides have moved"
             case Move(ply=ply, move=move):
                 assert isinstance(events[0], Moved)
                 assert (events[0].ply, events[0].move) == (ply, move), (
@@ -600,7 +674,7 @@ class RoomMachine(RuleBasedStateMachine):
                     assert self.referee.winner == event.winner
                 self.referee.over = True
                 self.draw_offered_by = None
-            case Declined(what="draw"):
+            case Declined(what="draw") | AiTookOver() | PlayerReturned():
                 self.draw_offered_by = None
             case _:
                 pass

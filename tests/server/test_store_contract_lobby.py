@@ -96,6 +96,10 @@ async def test_finished_matches_are_filtered_by_player_and_game(store: Store) ->
     assert await found(game=game) == ["m3", "m2", "m1"]
     assert await found(player="ada", game=game) == ["m2", "m1"]
     assert await found(player="dan") == []
+    assert await found(player="ada", with_unlisted=True) == ["m5", "m4", "m2", "m1"]
+    assert await found(player="ben", with_unlisted=True, game=game) == ["m5", "m3", "m1"]
+    assert await found(player="cyd", with_unlisted=True) == ["m3", "m2"]
+    assert await found(with_unlisted=True) == await found(), "only a player's own"
 
 
 async def test_finished_matches_are_filtered_by_result_length_and_date(store: Store) -> None:
@@ -173,6 +177,7 @@ async def store_rare_matches(store: Store) -> list[tuple[str, MatchFilter]]:
         {}, {"player": "ada"}, {"player": "ai:1"}, {"game": "chess"}, {"min_plies": 99},
         {"player": "ai:1", "game": "chess"}, {"player": "ada", "result": "lost"},
         {"since_ms": NOW_MS + 2, "until_ms": NOW_MS + 6, "player": "ai:1"},
+        {"player": "ada", "with_unlisted": True},
     )  # fmt: skip
     return [(str(each), MatchFilter(**each)) for each in filters]
 
@@ -292,3 +297,18 @@ async def test_the_rooms_of_a_host_are_found_listed_or_not(store: Store) -> None
     assert await hosted(0) == ["r1", "r0"]
     assert await hosted(0, 1) == ["r1"]
     assert await hosted(NOW_MS + 1) == ["r1"]
+
+
+async def test_the_matches_of_a_room_are_found_by_their_number(store: Store) -> None:
+    """`room_matches` has the last matches of one room, running or not, the latest first."""
+    numbered: list[list[Projection]] = [[replace(started(f"m{n}"), number=n)] for n in (2, 1, 3)]
+    await store_matches(store, *numbered)
+    await store.logs.create_room(new_room("r2", count=1))
+    await store.logs.append(append("r2", 1, projections=[started("other")]))
+
+    async def found(room: str, limit: int = 9) -> list[str]:
+        return [each.match for each in await store.projections.room_matches(room, limit)]
+
+    assert await found("r1") == ["m3", "m2", "m1"]
+    assert await found("r1", 1) == ["m3"]
+    assert (await found("r2"), await found("unknown")) == (["other"], [])

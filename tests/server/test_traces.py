@@ -138,6 +138,26 @@ async def test_a_position_of_a_game(site: Site) -> None:
     ]  # fmt: skip
 
 
+async def test_the_printed_listings_over_http(site: Site) -> None:
+    """The listings come with results; a reader's tree gets its own, or a place in its text."""
+    async with site.http.get(site.url + "/api/listings") as response:
+        document = await response.json()
+    assert len(document["listings"]) == 9
+    first = document["listings"][0]
+    assert [result["value"] for result in first["results"]][:2] == [15, 50]
+    assert len(first["results"]) == len(document["trees"])
+    for tree, status, field in (
+        ("max(min(7, 4), min(3, 8))", 200, "results"),
+        ("max(min(7, )", 400, "line"),
+        ("min(7, 4)", 400, "code"),
+    ):
+        async with site.http.post(site.url + "/api/listings", json={"tree": tree}) as response:
+            assert response.status == status
+            assert field in await response.json()
+    async with site.http.post(site.url + "/api/listings", json={"tree": "1" * 20_000}) as response:
+        assert response.status == 413
+
+
 REFUSED: dict[str, tuple[object, str]] = {
     "no subject": ({}, "trace.impossible"),
     "two subjects": ({"game": "chess", "tree": TREE}, "trace.impossible"),

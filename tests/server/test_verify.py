@@ -29,8 +29,8 @@ async def test_a_sound_store_has_no_problem(kind: str, request: pytest.FixtureRe
             rooms = await play_matches(store)
         report = await check(database)
         assert report.problems == []
-        assert (report.rooms, report.moves, report.unjudged) == (len(rooms), 13, 0)
-        assert report.events == 48
+        assert (report.rooms, report.moves, report.unjudged) == (len(rooms), 14, 0)
+        assert report.events == 57
 
 
 #: Statements that damage a store, each with the invariant and the text of the problem.
@@ -115,6 +115,14 @@ FAULTS = {
     "UPDATE analyses SET \"match\" = 'none'": ("I3", "an analysis of a match that does not"),
     "DELETE FROM analyses": ("I3", "results of an analysis that does not exist"),
     # Rows of rooms that do not exist.
+    # A room keeps the game of its first match in its row, and each match its own.
+    "UPDATE rooms SET game = 'sticks' WHERE id = '{evening}'": ("I8", "game of the room's row"),
+    "UPDATE matches SET game = 'tic-tac-toe' WHERE room = '{evening}' AND number = 2": (
+        "I8",
+        "game of match",
+    ),
+    """UPDATE events SET body = replace(CAST(body AS TEXT), '"game":"sticks"', '"game":"kalah"')
+       WHERE room = '{evening}'""": ("I8", "game of match"),
     "DELETE FROM rooms WHERE id = '{half}'": ("I3", "events of a room that does not exist"),
     "DELETE FROM matches WHERE room = '{against_ai}'": (
         "I3",
@@ -144,6 +152,7 @@ def sound_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, dict[s
                 "against_ai",
                 "taken_back",
                 "one_screen",
+                "evening",
             ),
             rooms,
             strict=True,
@@ -180,8 +189,8 @@ async def test_a_finished_match_has_its_winner(store_file: SqliteDatabase) -> No
     """
     query = "SELECT plies, winner FROM matches ORDER BY finished_ms IS NULL, plies DESC"
     rows = await store_file.run(lambda connection: connection.exec_driver_sql(query).fetchall())
-    assert [tuple(row) for row in rows[:2]] == [(5, 0), (0, 0)]
-    assert {tuple(row) for row in rows[2:]} == {(None, None)}
+    assert [tuple(row) for row in rows[:3]] == [(5, 0), (0, 0), (0, 0)]
+    assert {tuple(row) for row in rows[3:]} == {(None, None)}
 
 
 async def test_columns_that_are_filled_later_may_be_empty(store_file: SqliteDatabase) -> None:

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import Connection, select
 
-from server.commands import AiSeat, MySeat, OpenSeat, Rematch, Resign, Takeback
+from server.commands import Accept, AiSeat, MySeat, NextGame, OpenSeat, Rematch, Resign, Takeback
 from server.deploy.postgres import Postgres
 from server.ids import IdentityId
 from server.protocol import messages as wire
@@ -116,11 +116,12 @@ def content(connection: Connection) -> dict[str, list[dict[str, Any]]]:
 
 
 async def play_matches(store: SqlStore) -> list[str]:
-    """Plays matches in seven rooms and returns the ids of the rooms.
+    """Plays matches in eight rooms and returns the ids of the rooms.
 
     They are: a finished match and its rematch, an unlisted room with chat among spectators, a match
     in progress, a room that waits for an opponent, a match against the AI, one in which moves of
-    the AI were taken back, and one on one screen from a start position, with a takeback.
+    the AI were taken back, one on one screen from a start position, with a takeback, and a match
+    with another game after it.
     """
     fake = FakeServer(store=store)
     async with fake.hub() as hub:
@@ -163,8 +164,16 @@ async def play_matches(store: SqlStore) -> list[str]:
         one_screen = await ada.create("tic-tac-toe", one_screen=True, start="X........")
         await ada.ack(ada.move(one_screen, 0, "b2"))
         await ada.ack(wire.CommandFrame(one_screen, Takeback(id=ada.new_id(), ply=1)))
+        evening = await ada.create("tic-tac-toe", seats=open_seat)
+        await ben.ack(ben.sit(evening, 1))
+        await ben.ack(ben.plain(Resign, evening))
+        proposal = NextGame(ada.new_id(), "sticks", {"rows": "1-2-3"})
+        offered = await ada.ack(wire.CommandFrame(evening, proposal))
+        accept = Accept(ben.new_id(), "next", v=offered)
+        await ben.ack(wire.CommandFrame(evening, accept))
+        await ben.ack(ben.move(evening, 0, "1x1"))
         await _analyse_a_match(store)
-        return [full, unlisted, half, waiting, against_ai, taken_back, one_screen]
+        return [full, unlisted, half, waiting, against_ai, taken_back, one_screen, evening]
 
 
 async def _analyse_a_match(store: SqlStore) -> None:

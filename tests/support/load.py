@@ -22,6 +22,8 @@ from tests.oracle.referee import Referee, new_referee
 WAIT_S = 15.0
 #: The audiences of a line of chat.
 AUDIENCES = ["room", "spectators"]
+#: The games that the clients propose as the next one.
+NEXT_GAMES = ("tic-tac-toe", "sticks", "connect-four")
 #: The v of a room after which the clients send nothing more to it. A client that is more than 500
 #: events behind would receive a snapshot.
 MAX_EVENTS = 450
@@ -34,6 +36,10 @@ class KnownRoom:
     v: int = 0
     game: str = ""
     options: dict[str, str] = field(default_factory=dict)
+    #: The game and the options of the last `joined`, which a snapshot follows at first.
+    described: tuple[str, dict[str, str]] = field(default_factory=lambda: ("", {}))
+    #: The seat of the open proposal of the next game, and its v.
+    proposal: tuple[int, int] | None = None
     seats: list[str | None] = field(default_factory=lambda: [None, None])
     match: str = ""
     referee: Referee | None = None
@@ -52,11 +58,18 @@ class KnownRoom:
         """Applies a message."""
         match message["t"]:
             case "joined":
-                self.game, self.options = (
-                    message["description"]["game"],
-                    message["description"]["options"],
-                )
+                description = message["description"]
+                self.described = description["game"], description["options"]
+                if not self.game:
+                    self.game, self.options = self.described
             case "snapshot":
+                self.game, self.options = self.described
+                proposed = [
+                    (each["seat"], each["v"])
+                    for each in message.get("proposals", ())
+                    if each["what"] == "next"
+                ]
+                self.proposal = proposed[0] if proposed else None
                 self.v = message["v"]
                 self.seats = [seat["identity"] if seat else None for seat in message["seats"]]
                 keepers = [(seat or {}).get("kept_for") for seat in message["seats"]]
@@ -78,7 +91,11 @@ class KnownRoom:
                 self.seats[event["seat"]] = event["occupant"]["identity"]
             case "seat_left":
                 self.seats[event["seat"]] = None
+                self.proposal = None
             case "started":
+                self.proposal = None
+                if "game" in event:
+                    self.game, self.options = event["game"], event["options"]
                 self.seats = [seat["identity"] for seat in event["seats"]]
                 self.offers = []
                 self._start(event["match"])
@@ -108,6 +125,10 @@ class KnownRoom:
                 self.is_takeback_asked = True
             case "declined" if event.get("what") == "takeback":
                 self.is_takeback_asked = False
+            case "offered" if event.get("what") == "next":
+                self.proposal = event["seat"], event["v"]
+            case "declined" if event.get("what") == "next":
+                self.proposal = None
             case "offered":
                 self.offers.append(event["seat"])
             case "declined":
@@ -127,6 +148,13 @@ class KnownRoom:
     def is_asked(self, identity: str) -> bool:
         """Returns whether a player may answer a request for a takeback."""
         return self.is_takeback_asked and not self.over and identity in self.seats
+
+    def proposed_to(self, identity: str) -> int | None:
+        """Returns the v of the proposal that a player may accept, or None."""
+        if self.proposal is None or not self.over:
+            return None
+        seat, v = self.proposal
+        return v if self.seats[1 - seat] == identity else None
 
     def is_my_turn(self, identity: str) -> bool:
         referee = self.referee
@@ -389,8 +417,17 @@ class LoadClient:
         if known.offers and seated and rng.random() < 0.2:
             await self.command(link, rng.choice(["decline", "accept"]), room)
             return
+        if (v := known.proposed_to(self.identity)) is not None and rng.random() < 0.6:
+            answer = rng.choice(["accept", "accept", "accept", "decline"])
+            fields = {"v": v - rng.choice([0, 0, 0, 1])} if answer == "accept" else {}
+            await self.command(link, answer, room, what="next", **fields)
+            return
         if known.over and seated and None not in known.seats and rng.random() < 0.6:
-            await self.command(link, "rematch", room)
+            if rng.random() < 0.5:
+                await self.command(link, "rematch", room)
+            else:
+                game, seats = rng.choice(NEXT_GAMES), rng.choice([[0, 1], [1, 0]])
+                await self.command(link, "next_game", room, game=game, seats=seats)
             return
         if known.over and seated and rng.random() < 0.2:
             await self.command(link, rng.choice(["resign", "abort"]), room)

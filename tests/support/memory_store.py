@@ -343,7 +343,10 @@ class MemoryProjections:
         players = structs.astuple(self._tables.players[row.match])
         return (
             bool(row.plies)
-            and row.match in self._tables.public
+            and (
+                row.match in self._tables.public
+                or (wanted.with_unlisted and wanted.player is not None)
+            )
             and wanted.accepts(
                 row.game, players, self._winner(row.match), row.plies or 0, row.finished_ms or 0
             )

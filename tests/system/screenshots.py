@@ -17,6 +17,7 @@ from typing import Any, Literal
 import click
 from playwright.async_api import Browser, Page, expect
 
+from tests.support.any_game import play_by_clicks
 from tests.support.browser import open_chromium
 from tests.support.browsers import Person
 from tests.support.server_process import ServerProcess, serving
@@ -147,6 +148,35 @@ async def show_win(studio: Studio) -> None:
     """A won match, with the winning line."""
     await play_two(studio, "Connect four", "d1", "a1", "d2", "a2", "d3", "a3", "d4")
     await studio.ada.page.locator(".state.won").wait_for()
+
+
+async def show_next_game(studio: Studio) -> None:
+    """The choice of the next game, after a match between two people."""
+    await show_win(studio)
+    await studio.ada.button("Next game…").click()
+    await studio.ada.page.locator(".next-game .games label", has_text="Othello").click()
+
+
+async def show_proposal(studio: Studio) -> None:
+    """The opponent proposes the next game."""
+    await show_win(studio)
+    await studio.bob.button("Next game…").click()
+    await studio.bob.page.locator(".next-game .games label", has_text="Kalah").click()
+    await studio.bob.page.locator(".next-game button.main").click()
+    await studio.ada.page.locator(".offer").wait_for()
+
+
+async def show_evening(studio: Studio) -> None:
+    """The matches of a room, of two games, with the score."""
+    await show_proposal(studio)
+    await studio.ada.button("Accept").click()
+    await studio.bob.wait_for_turn()
+    await play_by_clicks(studio.bob, 1)
+    await studio.ada.button("Abort").click()
+    await studio.ada.button("Abort now").click()
+    await studio.ada.open_tab("Room")
+    await studio.ada.button("All matches").click()
+    await studio.ada.page.locator("dialog.evening").wait_for()
 
 
 async def show_mill(studio: Studio) -> None:
@@ -426,6 +456,9 @@ STATES: dict[str, State] = {
     "offer-declined": show_refused_offer,
     "draw": show_draw,
     "win": show_win,
+    "next-game": show_next_game,
+    "proposal": show_proposal,
+    "evening": show_evening,
     "mill": show_mill,
     "past": show_past_position,
     "chat": show_chat_tab,

@@ -59,7 +59,7 @@ async def test_two_people_play_while_a_third_watches_and_reloads_lose_nothing(
     """Board, moves, chat and turn are the same after each reload; at the end all see the winner."""
     positions = random_won_match("connect-four", 20)
     async with people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP) as (ada, bob, kim):
-        await ada.create("Connect four", "A friend", side="Red")
+        await ada.create("Connect four", "A friend", side="Red", seat_for="Anyone")
         await bob.go("/")
         await bob.button("Join Connect four").click()
         await kim.page.goto(ada.page.url)
@@ -237,6 +237,7 @@ async def test_a_match_by_touch_on_a_phone(chromium: Browser, server: ServerProc
         await ada.go("/")
         await ada.button("Tic-tac-toe").tap()
         await ada.page.locator("label", has_text="A friend").tap()
+        await ada.page.locator("label", has_text="Anyone").tap()
         await ada.button("Invite").tap()
         await ada.page.wait_for_url("**/room/*")
         await bob.go("/")

@@ -85,7 +85,8 @@ async def test_the_ai_keeps_the_seat_of_a_player_who_comes_back(
         await expect(ada.page.locator(".move-card")).to_contain_text(
             re.compile(r"AI level \d played for Bob from 4\. \w\d on\.")
         )
-        await ada.go("/replays")
+        await ada.go("/replays")  # the room is unlisted: its matches are among Ada's own
+        await ada.page.get_by_label("Player").select_option(label="Me")
         await expect(ada.page.locator(".matches .players").first).to_contain_text(
             re.compile(r"Bob and AI level \d")
         )

@@ -3,13 +3,17 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import combinations
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, Page, expect
 
-from engine.teach.lessons.catalogue import LESSONS, lesson_traces
+from engine.teach.lessons.catalogue import LESSONS, lesson_traces, load_lesson
+from engine.teach.lessons.lesson import Statements
+from engine.teach.lessons.listings import LISTINGS
 from engine.teach.lessons.questions import Answer, QuizQuestion, lesson_quiz
 from engine.teach.lessons.words import definition_of
 from engine.teach.trace import Trace
@@ -139,6 +143,36 @@ async def test_small_lessons_show_the_visited_and_the_skipped_nodes(
         await expect(unseen).to_have_text([str(n) for n in (13, 14, 2, 1, 8, 2, 7, 1)])
 
 
+async def test_a_state_machine_lights_up(chromium: Browser, server: ServerProcess) -> None:
+    """The states of a game are drawn once each; visited ones light up, with their values.
+
+    Without a memory the shared state is visited twice. A graph of one's own is drawn, too.
+    """
+    async with people(chromium, server.url, DESKTOP) as (ada,):
+        page = ada.page
+        await ada.go("/learn/pay-off?run=0&step=1")
+        await page.locator(".part-machine summary").click()
+        states = page.locator(".machine .state")
+        await expect(states).to_have_count(10)
+        await expect(page.locator(".machine .state.future")).to_have_count(9)
+        await page.keyboard.press("End")
+        await expect(page.locator(".machine .state.future")).to_have_count(0)
+        await expect(page.locator(".machine .visits")).to_have_text(["\N{MULTIPLICATION SIGN}2"])
+        await expect(states.first).to_contain_text("MAX 1")
+        await expect(page.locator(".machine .arrow")).to_have_count(10)
+        texts = await page.locator(".machine svg text").evaluate_all(
+            "texts => texts.map(text => text.getBoundingClientRect().toJSON())"
+        )
+        for one, other in combinations(texts, 2):
+            across = min(one["right"], other["right"]) - max(one["left"], other["left"])
+            down = min(one["bottom"], other["bottom"]) - max(one["top"], other["top"])
+            assert across < 1 or down < 3
+        graph = "a: max(x: b, y: c) b: min(go: d, 4) c: min(go: d, 2) d: 3"
+        await page.evaluate(OPEN, f"/glass?{urlencode({'graph': graph, 'algorithm': 'minimax'})}")
+        await page.locator(".part-machine summary").click()
+        await expect(page.locator(".machine")).to_contain_text("6 of 6 states visited, 1 of them")
+
+
 async def answer(page: Page, question: QuizQuestion, given: Answer) -> None:
     """Answers a question of the quiz by keyboard."""
     quiz = page.locator(".quiz")
@@ -232,7 +266,8 @@ async def test_the_exercises_are_solved_on_a_phone(
 ) -> None:
     """A wrong figure gets hints, the right one is solved; a tree is put into the best order.
 
-    An arrow key moves the focused branch, and buttons move the selected leaf.
+    An arrow key moves the focused branch, and buttons move the selected leaf. Statements say why
+    they are true or false, and a listing which of its lines is at fault.
     """
     async with people(chromium, server.url, PHONE) as (ada,):
         page = ada.page
@@ -253,6 +288,29 @@ async def test_the_exercises_are_solved_on_a_phone(
         await check.tap()
         await expect(figure.get_by_text("All right")).to_be_visible()
         await expect(page.locator(".glass-viewer")).to_be_visible()
+        await assert_fits(ada, in_height=False)
+
+        await page.evaluate(OPEN, "/learn/opaque-moves")
+        statements = page.locator(".statements-exercise")
+        await statements.get_by_role("button", name="Check").tap()
+        await expect(statements).to_contain_text("5 statements have no answer yet.")
+        exercise = load_lesson("opaque-moves").exercise
+        assert isinstance(exercise, Statements)
+        for statement, item in zip(
+            exercise.statements, await statements.locator("li").all(), strict=True
+        ):
+            await item.get_by_role("button", name=str(statement.is_true)).tap()
+        await statements.get_by_role("button", name="Check").tap()
+        await expect(statements).to_contain_text("All right. The model solution is below.")
+        await expect(statements).to_contain_text(f"✓ Right. {exercise.statements[0].reason}")
+        await assert_fits(ada, in_height=False)
+
+        await page.evaluate(OPEN, "/learn/bug-minimax")
+        listing = page.locator(".listing-exercise")
+        await listing.get_by_role("button", name="if is_final(p)").tap()
+        await expect(listing).to_contain_text("✗ Not this line.")
+        await listing.get_by_role("button", name="minimax(q, is_max)").tap()
+        await expect(listing).to_contain_text("✓ Right. is_max is handed on unchanged")
         await assert_fits(ada, in_height=False)
 
         await page.evaluate(OPEN, "/learn/move-order")
@@ -356,7 +414,7 @@ async def school(url: str, paths: dict[str, str]) -> AsyncIterator[str]:
 async def test_the_lessons_pass_axe_and_fit(
     chromium: Browser, server: ServerProcess, screen: dict[str, Any], scheme: str
 ) -> None:
-    """axe finds nothing on the cards, on a lesson with its quiz, and on the exercises."""
+    """axe finds nothing on the cards, a lesson with its quiz, the exercises and the listings."""
     async with people(chromium, server.url, {**screen, "color_scheme": scheme}) as (ada,):
         await check_pages(ada)
 
@@ -367,7 +425,21 @@ async def check_pages(person: Person) -> None:
     await person.go("/learn")
     await expect(page.locator(".lesson-card")).to_have_count(len(LESSONS))
     assert await audit(page) == []
-    for name in ("four-level-tree", "beta-cut", "move-order"):
+    await page.evaluate(OPEN, "/listings")
+    await expect(page.locator(".printed")).to_have_count(len(LISTINGS))
+    await page.get_by_label("A tree of your own").fill("max(A: min(7, 4), B: min(3, 8))")
+    await page.get_by_role("button", name="Run the listings on it").click()
+    own = page.locator(".printed").first.get_by_role("row", name="Your tree")
+    await expect(own.locator("td")).to_have_text(["8", "4", "7", "7"])
+    await page.get_by_label("A tree of your own").fill("max(A: min(7, 4")
+    await page.get_by_role("button", name="Run the listings on it").click()
+    await expect(page.locator(".own-tree [role=alert]")).to_be_visible()
+    # The browser reports the refusal, too.
+    assert [fault for fault in person.faults if "400 (Bad Request)" not in fault] == []
+    person.faults.clear()
+    await assert_fits(person, in_height=False)
+    assert await audit(page) == []
+    for name in ("four-level-tree", "beta-cut", "move-order", "opaque-moves", "bug-end-test"):
         await page.evaluate(OPEN, f"/learn/{name}")
         await expect(page.locator(".handout")).to_have_count(1)
         await assert_fits(person, in_height=False)

@@ -73,7 +73,8 @@ async def test_a_room_appears_with_all_its_parts(chromium: Browser, server: Serv
     is needed.
     """
     ada, bob, cyd = [await visitor(chromium, server, phone) for phone in (False, True, False)]
-    await ada.create("Tic-tac-toe", "A friend", side="begins")
+    # A public room: the page of an unlisted one names the invitation, whatever its state.
+    await ada.create("Tic-tac-toe", "A friend", side="begins", seat_for="Anyone")
     room = ada.page.url
     async with held(bob.page, "**/pages/room/invitation.js"):
         await bob.page.goto(room)

@@ -231,6 +231,11 @@ async def test_a_stranger_leaves_the_seat_of_a_friend(
         await bob.play("e1")
         await expect(ada.button("Not this person")).to_have_count(0)
         await expect(eve.page.locator(".moves .move")).to_have_count(2)
+        await bob.button("Resign").click()
+        await bob.button("Resign now").click()
+        await bob.page.get_by_role("link", name="Replay", exact=True).click()
+        below = bob.page.locator(".table .player").last
+        await expect(below).to_have_attribute("data-seat", "1")  # Bob's side, as in the match
 
 
 async def test_the_doors_of_the_first_page(chromium: Browser, server: ServerProcess) -> None:

@@ -7,8 +7,10 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, TimeoutError, expect
 
+from tests.support.browser import watch_faults
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.server_process import ServerProcess, serving
+from tests.system.test_browser_lessons import school
 from tests.system.test_browser_pages import assert_fits, audit
 
 pytestmark = [
@@ -167,6 +169,45 @@ async def print_the_match(ada: Person) -> None:
     await expect(title).to_be_hidden()
 
 
+async def download(reader: Person, label: str) -> str:
+    """Downloads a file of the shown match in two clicks; returns its text."""
+    await reader.button("Download").click()
+    async with reader.page.expect_download() as coming:
+        await reader.page.get_by_role("link", name=label).click()
+    file = await (await coming.value).path()
+    assert await audit(reader.page) == []
+    await reader.button("Close").click()
+    return file.read_text("utf-8")
+
+
+async def look_at_the_frame(chromium: Browser, url: str, address: str, scheme: str) -> None:
+    """Another site shows the match in a frame: it steps by keys, sets no cookie, opens no socket,
+    and passes axe.
+    """
+    path = address.removeprefix(url)
+    context = await chromium.new_context(**DESKTOP, color_scheme=scheme)  # type: ignore[arg-type]
+    page = await context.new_page()
+    faults, sockets = watch_faults(page), []
+    page.on("websocket", lambda socket: sockets.append(socket.url))
+    async with school(url, {"/blog": f"/embed{path}?ply=1"}) as site:
+        await page.goto(f"{site}/blog")
+        frame = page.frame_locator("iframe")
+        shown = frame.locator(".moves [aria-current]")
+        await expect(shown).to_contain_text("b2")
+        await expect(frame.locator(".won")).to_have_count(0)
+        await shown.click()
+        await page.keyboard.press("ArrowRight")
+        await expect(frame.locator(".won")).to_have_text("won")
+        await expect(frame.locator(".result")).to_contain_text("resigned")
+        await page.keyboard.press("Home")
+        await expect(frame.locator("ply-board .piece")).to_have_count(0)
+    await page.goto(f"{url}/embed{path}")
+    await expect(page.locator(".result")).to_be_visible()
+    assert await audit(page) == []
+    assert (await context.cookies(), sockets, faults) == ([], [], [])
+    await context.close()
+
+
 async def test_a_player_learns_from_a_match(chromium: Browser, server: ServerProcess) -> None:
     """A player asks for hints and the coach in a match, watches its analysis grow, opens the worst
     mistake and plays on from before it against the AI.
@@ -190,13 +231,19 @@ async def test_a_player_learns_from_a_match(chromium: Browser, server: ServerPro
         await expect(kim.page.locator(".summary")).to_contain_text("Accuracy")
         await assert_fits(kim, in_height=False)
         assert await audit(kim.page) == []
+        await kim.open_tab("Moves")
+        assert (await download(kim, "PGN")).rstrip().endswith("White resigned} 0-1")
         assert [*ada.faults, *kim.faults] == []
 
 
 async def test_the_address_filters_the_list_of_matches(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """A choice filters the list and changes the address, which shows the same list again."""
+    """A choice filters the list and changes the address, which shows the same list again.
+
+    From the end of a match three clicks lead to its file, which the list has too. A frame of
+    another site shows the match, in both themes.
+    """
     async with people(chromium, server.url, DESKTOP) as (ada,):
 
         def choice(name: str) -> Locator:
@@ -207,6 +254,19 @@ async def test_the_address_filters_the_list_of_matches(
         await ada.button("Resign").click()
         await ada.button("Resign now").click()
         await ada.page.locator(".state.over").wait_for()
+        await ada.page.get_by_role("link", name="Replay", exact=True).click()
+        text = await download(ada, "PGN")
+        assert '[Game "tic-tac-toe"]' in text
+        address = ada.page.url.partition("?")[0]
+        await ada.button("Embed").click()
+        code = ada.page.get_by_label("HTML of the frame")
+        await expect(code).to_contain_text(
+            f'src="{address.replace("/match/", "/embed/match/")}?ply='
+        )
+        assert await audit(ada.page) == []
+        await ada.button("Close").click()
+        for scheme in ("light", "dark"):
+            await look_at_the_frame(chromium, server.url, address, scheme)
         await ada.go("/replays")
         row = ada.page.locator(".matches li")
         await row.first.wait_for()
@@ -216,6 +276,11 @@ async def test_the_address_filters_the_list_of_matches(
         await choice("Result").select_option("Lost")
         await expect(row).to_have_count(1)
         await expect(ada.page).to_have_url(re.compile(r"/replays\?player=\w+&result=lost$"))
+        await ada.button("Download these matches").click()
+        async with ada.page.expect_download() as coming:
+            await ada.page.get_by_role("link", name="PGN").click()
+        assert (await (await coming.value).path()).read_text("utf-8") == text
+        await ada.button("Close").click()
         assert await audit(ada.page) == []
         await ada.page.reload()
         await expect(row).to_have_count(1)

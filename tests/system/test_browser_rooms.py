@@ -190,6 +190,85 @@ async def test_resigning_needs_a_confirmation_and_a_rematch_swaps_sides(
         await expect(bob.page.locator(".player[data-seat='0'] .badge.you")).to_be_visible()
 
 
+async def propose(person: Person, game: str) -> None:
+    """Proposes another game after a match, or starts it where nobody has to agree."""
+    await person.button("Next game…").click()
+    sheet = person.page.locator("dialog.next-game")
+    await sheet.locator(".games label", has_text=game).click()
+    assert await audit(person.page) == []
+    await sheet.locator("button.main").click()
+
+
+async def test_the_same_people_play_another_game_in_the_same_room(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """The opponent agrees, a spectator stays and sees the new board, and the score goes on. The
+    list of the room's matches leads to a replay with the board of its own game.
+    """
+    async with people(chromium, server.url, DESKTOP, PHONE, DESKTOP) as (ada, bob, kim):
+        await sit_together(ada, bob)
+        await kim.page.goto(ada.page.url)
+        for number, cell in enumerate(("a1", "b1", "a2", "b2", "a3")):
+            await (ada, bob)[number % 2].play(cell)
+        await propose(ada, "Sticks")
+        await bob.button("Decline").click()
+        await propose(ada, "Othello")
+        await expect(kim.page.locator(".offer")).to_contain_text("proposes Othello")
+        await bob.button("Accept").click()
+        for person in (ada, bob, kim):
+            await expect(person.page).to_have_title(re.compile("Othello"))
+            await expect(person.cell("h8")).to_be_attached()
+        await bob.play("d3")
+        await ada.play("c3")
+        for person, points in ((ada, "1"), (bob, "0")):
+            await expect(person.page.locator(".player:has(.you) .points")).to_have_text(points)
+        await bob.reload()
+        await ada.button("Resign").click()
+        await ada.button("Resign now").click()
+        for person in (bob, kim):
+            await expect(person.page.locator(".state .series b")).to_have_text(" 1 : 1 ")
+        await kim.button("All matches").click()
+        assert await audit(kim.page) == []
+        await kim.page.locator("dialog.evening a", has_text="Tic-tac-toe").click()
+        await expect(kim.cell("c3")).to_be_attached()
+        await expect(kim.cell("h8")).to_have_count(0)
+
+
+async def test_two_people_on_one_screen_have_names_and_choose_another_game(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """Their names stay in the next game, which starts at once, and in the list of replays."""
+    async with people(chromium, server.url, PHONE) as (ada,):
+        await ada.go("/")
+        await ada.pick("Game", "Tic-tac-toe")
+        await ada.pick("Against", "One screen for two")
+        await ada.page.get_by_label("Name of Crosses").fill("Mia")
+        await ada.page.get_by_label("Name of Noughts").fill("Tom")
+        assert await audit(ada.page) == []
+        await ada.create_room()
+        for cell in ("a1", "b1", "a2", "b2", "a3"):
+            await ada.cell(cell).click()
+        await expect(ada.page.locator(".state .series")).to_have_text("Mia 1 : 0 Tom")
+        await propose(ada, "Connect four")
+        await expect(ada.page.locator(".player[data-seat='0'] .who")).to_have_text("Tom")
+        await ada.go("/replays")
+        await expect(ada.page.locator(".matches .winner").first).to_have_text("Mia")
+
+
+async def test_after_a_loss_the_level_can_be_changed(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    async with people(chromium, server.url, PHONE) as (ada,):
+        await ada.create("Tic-tac-toe", "The AI", level=1, side="begins")
+        await ada.play("a1")
+        await ada.wait_for_turn()
+        await ada.button("Resign").click()
+        await ada.button("Resign now").click()
+        await expect(ada.button("Easier")).to_have_count(0)
+        await ada.button("Harder").click()
+        await expect(ada.page.locator(".player[data-seat='0'] .who")).to_have_text("AI level 2")
+
+
 async def test_a_player_may_abort_before_the_first_moves_and_leave_the_seat(
     chromium: Browser, server: ServerProcess
 ) -> None:

@@ -166,8 +166,8 @@ async def test_a_suspended_server_grants_no_claim(tmp_path: Path, comes_back: bo
             token = (await ben.hello())["token"]
             await ask(ben, Join(id="2", room=room))
             await ask(ben, CommandFrame(room, Sit(id="3", seat=1)))
-            for ply, (player, move) in enumerate(((ada, "b2"), (ben, "a1"), (ada, "c2"))):
-                frame = CommandFrame(room, Move(id=f"m{ply}", ply=ply, move=move))
+            for ply, (player, token) in enumerate(((ada, "b2"), (ben, "a1"), (ada, "c2"))):
+                frame = CommandFrame(room, Move(id=f"m{ply}", ply=ply, move=token))
                 assert (await ask(player, frame))["t"] == "ack"
         while (message := await ada.message())["t"] != "presence" or message["seats"][1]:
             pass

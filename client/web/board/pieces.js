@@ -2,7 +2,7 @@
  * Draws the pieces of all games. A piece is one unit wide, with its centre at 0, 0; the style sheet
  * sets its colours by side.
  *
- * @import {Kind} from "../shell/protocol.js"
+ * @import {BoardView, Kind} from "../shell/protocol.js"
  * @import {VNode} from "../shell/elements.js"
  */
 
@@ -106,4 +106,21 @@ function drawEmblem(kind, shape) {
     if (shape !== "disc") return null;
     if (kind?.mark === "crown") return h("path", { class: "emblem", d: CROWN });
     return kind?.mark ? h("text", { class: "emblem" }, kind.mark) : null;
+}
+
+/**
+ * A piece of a side; a disc in its colour if it has no kind of its own.
+ * @param {BoardView | null} board
+ * @param {number} seat
+ * @returns {VNode}
+ */
+export function drawSide(board, seat) {
+    const colours = { "--side-0": board?.seats[0]?.colour ?? "", "--side-1": board?.seats[1]?.colour ?? "" };
+    const kind = Object.values(board?.kinds ?? {}).find(({ side }) => side === seat) ?? { name: "", side: seat };
+    const style = board?.board.style ?? "plain";
+    return h(
+        "svg",
+        { class: `side-piece board ${style}`, viewBox: "-.5 -.5 1 1", "aria-hidden": "true", ...colours },
+        drawPiece(kind),
+    );
 }

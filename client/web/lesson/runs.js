@@ -195,7 +195,7 @@ export class LessonRuns {
         const onStep = (/** @type {number} */ next) => this.#step(next);
         if (beside === null) {
             const trace = this.#traces.get(run);
-            return trace ? new SearchViewer({ app, trace, step, onStep, isReadOnly }) : null;
+            return trace ? new SearchViewer({ app, trace, step, onStep, isReadOnly, request: this.#options.runs[run]?.request }) : null;
         }
         const left = this.traceOf(run);
         const right = this.traceOf(beside);

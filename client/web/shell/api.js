@@ -10,8 +10,11 @@
 /**
  * @typedef {{id: string, title: string, levels: number, level_names?: string[],
  *     aliases?: string[], goal?: string, search?: string, options: Record<string, GameOption>, rules: string,
- *     view: BoardView, start?: PositionView}} GameDescription
+ *     view: BoardView, start?: PositionView, formats?: FileFormat[]}} GameDescription
  * `goal` says in a sentence what a player tries to do. `search` is "teach" for a game for lessons.
+ *
+ * A format of files that matches of a game can be written in, the usual one first.
+ * @typedef {{name: string, title: string, suffix: string}} FileFormat
  */
 /**
  * @typedef {object} MatchSummary
@@ -30,7 +33,8 @@
  */
 /**
  * @typedef {MatchSummary & {options: Record<string, string>, start: string, moves: Played[], view:
- *     BoardView | null, thoughts: Record<string, Info>, withheld?: string, spent_ms?: number[]}} StoredMatch
+ *     BoardView | null, thoughts: Record<string, Info>, withheld?: string, spent_ms?: number[],
+ *     formats?: FileFormat[]}} StoredMatch
  * `spent_ms` has the time that each move took.
  */
 

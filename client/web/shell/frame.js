@@ -12,17 +12,31 @@ import { isolated } from "./isolation.js";
 import { isDark, toggleTheme } from "./theme.js";
 
 /** The longest name that the server accepts, in characters. */
-export const MAX_NAME_CHARACTERS = 24;
+const MAX_NAME_CHARACTERS = 24;
 /**
- * Shortens the text of a field to a number of characters as the server counts them: code points. A
- * `maxlength` counts UTF-16 units, of which an emoji has two or more.
- * @param {Event} event an input of the field
+ * Returns the text of a field, shortened to a number of characters as the server counts them: code
+ * points. A `maxlength` counts UTF-16 units, of which an emoji has two or more.
+ * @param {{currentTarget: any, isComposing?: boolean}} event an input of the field
  * @param {number} limit
+ * @returns {string}
  */
-export function limitCharacters(event, limit) {
-    const field = event.currentTarget;
-    if (!(field instanceof HTMLInputElement) || (event instanceof InputEvent && event.isComposing)) return;
-    if ([...field.value].length > limit) field.value = [...field.value.normalize()].slice(0, limit).join("");
+export function limitCharacters({ currentTarget: field, isComposing }, limit) {
+    if (!isComposing && [...field.value].length > limit) field.value = [...field.value.normalize()].slice(0, limit).join("");
+    return field.value;
+}
+
+/**
+ * The attributes of a field for a person's name.
+ * @param {string} value
+ * @param {() => void} onInput
+ */
+export function nameField(value, onInput) {
+    /** @type {(event: Event) => void} */
+    const oninput = (event) => {
+        limitCharacters(event, MAX_NAME_CHARACTERS);
+        onInput();
+    };
+    return { name: "name", dir: "auto", value, autocomplete: "nickname", spellcheck: "false", oninput };
 }
 
 /** From this time between ping and pong on, the connection is shown as slow, in milliseconds. */
@@ -136,22 +150,13 @@ function drawRename({ name, rename, renameError, clearRenameError, cancelRename 
             event.currentTarget instanceof HTMLFormElement ? event.currentTarget.elements.namedItem("name") : null;
         if (field instanceof HTMLInputElement) rename?.(field.value.trim());
     };
-    const onInput = (/** @type {Event} */ event) => {
-        limitCharacters(event, MAX_NAME_CHARACTERS);
-        clearRenameError();
-    };
     const cancelOnEscape = (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && cancelRename();
     const input = {
-        name: "name",
-        dir: "auto",
-        value: name ?? "",
-        autocomplete: "nickname",
-        spellcheck: "false",
+        ...nameField(name ?? "", clearRenameError),
         "aria-label": "Your name",
         "aria-invalid": renameError !== null,
         "aria-describedby": renameError === null ? null : "rename-error",
         autofocus: true,
-        oninput: onInput,
         onblur: clearRenameError,
     };
     return h(

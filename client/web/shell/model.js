@@ -37,7 +37,8 @@
  * @property {number[]} offers
  * @property {Proposal[]} takebacks
  * @property {Proposal | null} next the open proposal of the next game
- * @property {Score[]} series the points of the players against each other, over the room's matches
+ * @property {Score[]} series the points of the players against each other, as of the last snapshot
+ * @property {MatchState[]} results the matches that have ended since then
  * @property {ChatLine[]} chat
  * @property {{seats: boolean[], watching: number, gone_ms: (number | null)[]} | null} presence
  *     `gone_ms` has for a player who has gone the time until the opponent may claim the match, as of
@@ -94,6 +95,7 @@ function emptyRoom(id) {
         takebacks: [],
         next: null,
         series: [],
+        results: [],
         chat: [],
         presence: null,
         turn: null,
@@ -228,6 +230,7 @@ function applySnapshot(room, message) {
         takebacks: (message.proposals ?? []).filter(({ what }) => what === "takeback"),
         next: (message.proposals ?? []).find(({ what }) => what === "next") ?? null,
         series: message.series ?? [],
+        results: [],
         chat: message.chat ?? [],
         views: upTo(room.views, common),
         thoughts: upTo(room.thoughts, isPrefix ? common : common - 1),
@@ -301,7 +304,7 @@ function applyEvent(room, event) {
             const { winner, how, reason, points } = event;
             const seats = room.seats.map(withoutKeeper);
             const match = { ...room.match, over: { winner, how, reason, ...(points && { points }) } };
-            return { ...room, seats, match, ...NO_OFFERS, series: withResult(room.series, match.seats, event) };
+            return { ...room, seats, match, ...NO_OFFERS, results: [...room.results, match] };
         }
         case "ai_took_over":
         case "player_returned":
@@ -313,7 +316,7 @@ function applyEvent(room, event) {
                 const request = { seat: event.seat, what: event.what, to_ply: event.to_ply };
                 return { ...room, takebacks: [...room.takebacks, request] };
             }
-            if (event.what === "next") return withProposal(room, event);
+            if (event.what === "next" && event.game) return { ...room, next: /** @type {Proposal} */ (event) };
             return isKnownOffer(event) ? { ...room, offers: [...room.offers, event.seat] } : room;
         case "declined":
             if (event.what === "takeback") return { ...room, takebacks: afterDecline(room.takebacks, event.seat) };
@@ -436,66 +439,6 @@ function afterDecline(takebacks, seat) {
 
 /** The room's fields after what ends every offer. */
 const NO_OFFERS = Object.freeze({ offers: [], takebacks: [], next: null });
-
-/**
- * The room with a proposal of the next game, which replaces an earlier one.
- * @param {Room} room
- * @param {Extract<EventMessage, {kind: "offered"}>} event
- * @returns {Room}
- */
-function withProposal(room, event) {
-    const { v, seat, game, options = {}, seats, level, title = game } = event;
-    if (typeof game !== "string" || !Array.isArray(seats)) return room; // of a newer version
-    return { ...room, next: { seat, what: "next", v, game, options, seats, ...(level && { level }), title } };
-}
-
-/** Maximum number of pairs of players that have a score, the latest pair last. */
-const MAX_SCORES = 20;
-/** How a match without a winner ended if it was drawn. */
-const DRAWN_ENDS = ["board", "claim", "agreement", "gone"];
-
-/**
- * The keys of the players on both seats: the identity of a person, and "ai" for every AI. Two sides of
- * one person have their names as keys. Null if they have no score against each other.
- * @param {(Occupant | null)[]} seats
- * @returns {[string, string] | null}
- */
-function playerKeys(seats) {
-    const [first, second] = seats.map((occupant) => occupant?.kept_for ?? occupant);
-    if (!first || !second) return null;
-    if (first.identity !== second.identity) return [first.identity, second.identity];
-    return seats[0]?.kind === "ai" || first.name === second.name ? null : [first.name, second.name];
-}
-
-/**
- * The scores after another match (server/series.py has the same rule).
- * @param {Score[]} series
- * @param {Occupant[]} seats
- * @param {{winner: number | null, how: string}} result
- * @returns {Score[]}
- */
-function withResult(series, seats, { winner, how }) {
-    const keys = playerKeys(seats);
-    if (!keys || (winner === null && !DRAWN_ENDS.includes(how))) return series;
-    const before = series.find(({ players }) => keys.every((key) => players.includes(key)));
-    const players = before?.players ?? keys;
-    const gained = keys.map((_, seat) => (winner === null ? 1 : winner === seat ? 2 : 0));
-    const half_points = /** @type {[number, number]} */ (
-        players.map((key, i) => (before?.half_points[i] ?? 0) + gained[keys.indexOf(key)])
-    );
-    return [...series.filter((score) => score !== before), { players, half_points }].slice(-MAX_SCORES);
-}
-
-/**
- * The half points of the players on both seats against each other, by seat; null without any.
- * @param {Room} room
- * @returns {number[] | null}
- */
-export function scoreBetween({ series, seats }) {
-    const keys = playerKeys(seats);
-    const score = keys && series.find(({ players }) => keys.every((key) => players.includes(key)));
-    return score ? keys.map((key) => score.half_points[score.players.indexOf(key)]) : null;
-}
 
 /** Why a room is read-only until it has another match. */
 const MATCH_CODES = new Set(["game.changed", "game.fault"]);

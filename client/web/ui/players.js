@@ -5,7 +5,7 @@
  * @import {Content, VNode} from "../shell/elements.js"
  */
 
-import { drawPiece } from "../board/pieces.js";
+import { drawPiece, drawSide } from "../board/pieces.js";
 import { h } from "../shell/elements.js";
 import { aiTitle, occupantName, plural, sideName } from "../shell/words.js";
 
@@ -118,23 +118,6 @@ function drawAhead(board, seat, pieces) {
         "span",
         { class: "hand ahead", role: "img", "aria-label": text, title: text },
         taken.map(({ kind, ahead }) => drawHandPieces(board, kind, ahead)),
-    );
-}
-
-/**
- * A piece of a side; a disc in its colour if it has no kind of its own.
- * @param {BoardView | null} board
- * @param {number} seat
- * @returns {VNode}
- */
-export function drawSide(board, seat) {
-    const colours = { "--side-0": board?.seats[0]?.colour ?? "", "--side-1": board?.seats[1]?.colour ?? "" };
-    const kind = Object.values(board?.kinds ?? {}).find(({ side }) => side === seat) ?? { name: "", side: seat };
-    const style = board?.board.style ?? "plain";
-    return h(
-        "svg",
-        { class: `side-piece board ${style}`, viewBox: "-.5 -.5 1 1", "aria-hidden": "true", ...colours },
-        drawPiece(kind),
     );
 }
 

@@ -57,6 +57,11 @@ export class Share {
         return this.#drawLink(this.#label, `${this.#links?.[0] ?? this.#ownLink()}${query}`);
     }
 
+    /** The address of the server for other people, without a path. */
+    get origin() {
+        return new URL(this.#links?.[0] ?? this.#ownLink()).origin;
+    }
+
     /** Whether `drawLarge` draws a QR code: the server knows an address that other devices reach. */
     get hasCode() {
         return (this.#links?.length ?? 0) > 0;

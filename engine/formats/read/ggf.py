@@ -10,6 +10,8 @@ Black more than those of White.
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from datetime import UTC, datetime
 
 from msgspec import structs
 
@@ -31,7 +33,14 @@ TAGS = {
 TYPE = re.compile(r"s?8(?:r\d+)?", re.IGNORECASE)
 RESULT = re.compile(r"([+-]?\d{1,3}(?:\.\d+)?)(?::([a-z]))?", re.IGNORECASE)
 #: The letters after a result, and the words of the server's logs.
-WAYS = {"r": ("resign", "resignation"), "t": ("flag", "time"), "l": ("", "a player left")}
+WAYS = {
+    "r": ("resign", "resignation"), "t": ("time", "time"), "l": ("gone", "a player left"),
+    "s": ("agreement", "agreement"),
+}  # fmt: skip
+#: A date as our writer has it; others stay tags.
+DATE = "%Y-%m-%d %H:%M:%S GMT"
+#: Values that say nothing.
+EMPTY = ("", "0", "?", "Plyroom")
 EVALUATION = re.compile(r"[+-]?\d{1,5}(?:\.\d{1,4})?")
 SECONDS = re.compile(r"\d{1,7}(?:\.\d{1,6})?")
 
@@ -79,12 +88,17 @@ def _record(text: str, find_game: FindGame) -> GameRecord:
     names = [root[name].values[0].strip() if name in root else "" for name in ("PB", "PW")]
     tags = {
         TAGS[name]: " ".join(item.values[0].split())
-        for name, item in root.items() if name in TAGS and item.values[0].strip()
+        for name, item in root.items() if name in TAGS and item.values[0].strip() not in EMPTY
     }  # fmt: skip
+    started_ms = None
+    with suppress(ValueError):
+        time = datetime.strptime(tags.get("Date", ""), DATE).replace(tzinfo=UTC)
+        started_ms = round(time.timestamp() * 1000)
+        del tags["Date"]
     return GameRecord(
         match="", game=start.game.id, options=dict(start.options), rules="", start=start.text(),
         seats=tuple(Seat(name) for name in names), moves=tuple(reader.moves),
-        over=reader.over(_over(root)), tags=tags,
+        over=reader.over(_over(root)), started_ms=started_ms, tags=tags,
     )  # fmt: skip
 
 

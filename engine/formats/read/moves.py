@@ -123,6 +123,14 @@ class MoveReader:
                 return
             raise
 
+    def take(self, token: str) -> None:
+        """Plays the move of a token, without its notation. Raises GameError if it is not legal."""
+        position = self._checked()
+        move = position.parse_move(token)
+        self.moves.append(Move(token))
+        self.turns.append(position.turn)
+        self._place(position.play(move))
+
     def outcome(self) -> Outcome | None:
         """How the match ended on the board, None if it did not."""
         if self.played_on is not None and _moves_of(self.position):
@@ -192,7 +200,8 @@ class MoveReader:
         """The cells or columns of a word, if the game's moves name one each; else none."""
         tokens = self.position.tokens()
         if CELLS.fullmatch(word) and all(CELL.fullmatch(each) for each in tokens):
-            return CELL.findall(word)
+            parts = CELL.findall(word)
+            return parts if len(parts) > 1 else []
         if COLUMNS.fullmatch(word) and all(len(each) == 1 for each in tokens):
             return list(word)
         return []

@@ -24,9 +24,9 @@ from msgspec import Struct, structs
 
 from engine.formats.read.moves import BadPart, GameIsOver, MoveReader, NullMove
 from engine.formats.read.positions import read_position
-from engine.formats.read.results import RESULTS, SIGNS, over
+from engine.formats.read.results import NO_REASONS, RESULTS, SIGNS, over
 from engine.formats.read.san import reader_of
-from engine.formats.record import BadGame, FindGame, GameRecord, Seat
+from engine.formats.record import BadGame, FindGame, GameRecord, Move, Seat
 from engine.game import Game, GameError, MalformedMove, Position
 from engine.notation import read_move
 from engine.text_files import Line, read_lines
@@ -35,6 +35,10 @@ from engine.text_files import Line, read_lines
 MAX_GAME = 1 << 20
 #: The bad games of a file after which reading ends.
 MAX_BAD = 1000
+#: How far before a number a blank line is looked for, in characters.
+MAX_GAP = 200
+#: The most numeric annotations of a move that are kept.
+MAX_NAGS = 16
 #: The game of a text that does not say it: PGN is for chess.
 DEFAULT_GAME = "chess"
 #: The games of PDN's tag GameType, and names of the others that it numbers.
@@ -79,7 +83,9 @@ TOKEN = re.compile(
     re.MULTILINE | re.VERBOSE,
 )
 #: Annotations after a move, and those that stand alone, as numbers of PGN; None means nothing.
-STRENGTH = re.compile(r"(?<=[^!?])[!?]+$")
+STRENGTH = re.compile(r"(?<=[^!?*])[!?*]+$")
+#: The mark of a forced move in draughts; alone it is the end of a game.
+FORCED, FORCED_NAG = "*", 7
 NAGS: dict[str, int | None] = {
     "!": 1, "?": 2, "!!": 3, "??": 4, "!?": 5, "?!": 6, "□": 7, "=": 10, "∞": 13, "+=": 14, "⩲": 14,
     "+/=": 14, "=+": 15, "=/+": 15, "⩱": 15, "+/-": 16, "±": 16, "-/+": 17, "∓": 17,
@@ -87,7 +93,7 @@ NAGS: dict[str, int | None] = {
     "e.p.": None, "ep": None, "e.p": None, "ch": None, "mate": None, "(=)": None,
 }  # fmt: skip
 #: A command in a comment: [%clk 0:01:30].
-COMMAND = re.compile(r"\[%(\w+)\s+([^\]]*)\]")
+COMMAND = re.compile(r"\[%(\w{1,20})\s+([^\[\]]{0,200})\]")
 TIME = re.compile(r"(?:(\d{1,4}):)?(\d{1,4}):(\d{1,2}(?:\.\d{1,6})?)")
 EVAL = re.compile(r"(?:[+-]?\d{1,5}(?:\.\d{1,4})?|#[+-]?\d{1,4})(?:,\d{1,3})?")
 #: Both clocks, as lidraughts writes them; a capital letter says whose clock runs.
@@ -345,7 +351,9 @@ class _Draft:
         self._options: list[tuple[str, int]] = []
         self._reader: MoveReader | None = None
         self._mended: tuple[str, ...] = ()
-        self._comment: list[str] = []
+        #: The comments after so many moves, and the annotations by ply.
+        self._comments: dict[int, list[str]] = {}
+        self._nags: dict[int, list[int]] = {}
         self._ending = ""
         self._ending_offset = 0
         self._first_number: int | None = None
@@ -385,8 +393,8 @@ class _Draft:
         if self._reader is None or number != "1.":
             return False
         plies = len(self._reader.moves) if self.bad is None else 2
-        before = text[:offset].rstrip() if plies == 1 else ""
-        is_apart = BLANK_LINE.search(text, len(before), offset) is not None
+        gap = text[max(0, offset - MAX_GAP) : offset]
+        is_apart = BLANK_LINE.search(gap, len(gap.rstrip())) is not None
         return plies > 1 or (plies == 1 and is_apart)
 
     def skip(self, word: str) -> None:
@@ -418,10 +426,11 @@ class _Draft:
                 self._ending, self._ending_offset = word, offset
             return
         strength = None
-        if word[-1] in "!?" and (found := STRENGTH.search(word)):
+        if word[-1] in "!?*" and (found := STRENGTH.search(word)):
             strength, word = found[0], word[: found.start()]
         self._move(word, offset)
-        if strength is not None and (nag := NAGS.get(strength)) is not None:
+        nag = FORCED_NAG if strength == FORCED else NAGS.get(strength or "")
+        if nag is not None:
             self.nag(nag)
 
     def comment(self, text: str) -> None:
@@ -442,8 +451,9 @@ class _Draft:
     def nag(self, number: int) -> None:
         """Takes a numeric annotation of the last move."""
         if self._reader is not None and self._reader.moves and number and self.bad is None:
-            last = self._reader.moves[-1]
-            self._reader.moves[-1] = structs.replace(last, nags=(*last.nags, number))
+            nags = self._nags.setdefault(len(self._reader.moves) - 1, [])
+            if len(nags) < MAX_NAGS:
+                nags.append(number)
 
     # --- moves
 
@@ -469,11 +479,7 @@ class _Draft:
     def _is_number(self, word: str, offset: int) -> bool:
         """Whether a number without dots is that of a move: the expected one, and no legal move."""
         if self._has_letters is None:
-            rest = TOKEN.finditer(self._text, offset)
-            self._has_letters = any(
-                not each[0].rstrip(".").isdecimal() and not _is_result(each[0])
-                for each in rest if each.lastgroup == "word"
-            )  # fmt: skip
+            self._has_letters = self._finds_letters(offset)
         if not self._has_letters:
             return False
         number, plies = int(word[:9]), 0
@@ -486,6 +492,15 @@ class _Draft:
             return len(word) < 4
         first = self._first_number or 1
         return number in (first + plies // 2, first + plies, first + (plies + 1) // 2)
+
+    def _finds_letters(self, offset: int) -> bool:
+        """Whether a word of the game has more than digits: then its moves are no numbers."""
+        for token in TOKEN.finditer(self._text, offset):
+            if token.lastgroup == "tag" or (token.lastgroup == "word" and _is_result(token[0])):
+                return False
+            if token.lastgroup == "word" and not token[0].isdecimal():
+                return True
+        return False
 
     def _is_castling(self, word: str, offset: int) -> bool:
         """Whether 0-0 is castling, and not a result in which both lose."""
@@ -603,10 +618,20 @@ class _Draft:
             match=self._value("match"), game=game.id, options=dict(position.options),
             rules=self._value("rules"), start=position.text(),
             seats=tuple(Seat("" if name == "?" else name) for name in names),
-            moves=tuple(reader.moves), over=reader.over(ending), started_ms=started_ms,
-            tags=self._other_tags(started_ms is not None),
-            comment="\n".join(self._comment), extra=extra,
+            moves=tuple(self._annotated(reader.moves)), over=reader.over(ending),
+            started_ms=started_ms, tags=self._other_tags(started_ms is not None),
+            comment="\n".join(self._comments.get(0, ())), extra=extra,
         )  # fmt: skip
+
+    def _annotated(self, moves: list[Move]) -> Iterator[Move]:
+        """Yields the moves with their comments and annotations."""
+        for ply, move in enumerate(moves):
+            comments, nags = self._comments.get(ply + 1), self._nags.get(ply)
+            if comments is not None or nags is not None:
+                text = "\n".join(comments or ())
+                yield structs.replace(move, comment=text, nags=tuple(nags or ()))
+            else:
+                yield move
 
     def _result(self) -> str:
         """The result after the moves, or else that of the tag; "" for none."""
@@ -637,20 +662,15 @@ class _Draft:
             if key not in own
             and value not in UNKNOWN
             and not (key == "date" and is_same_day)
-            and not (key == "termination" and has_end)
+            and not (key == "termination" and (has_end or value.lower() in NO_REASONS))
         }
 
     # --- comments
 
     def _say(self, text: str) -> None:
-        if not text:
-            return
-        if self._reader is None or not self._reader.moves:
-            self._comment.append(text)
-            return
-        last = self._reader.moves[-1]
-        comment = f"{last.comment}\n{text}" if last.comment else text
-        self._reader.moves[-1] = structs.replace(last, comment=comment)
+        if text:
+            plies = 0 if self._reader is None else len(self._reader.moves)
+            self._comments.setdefault(plies, []).append(text)
 
     def _command(self, command: re.Match[str]) -> str:
         """Takes what a command in a comment says about the last move; returns any other."""

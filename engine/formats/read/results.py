@@ -17,10 +17,12 @@ RESULTS: dict[str, int | None] = {
 REASONS = (
     (re.compile(r"checkmate|on the board", re.IGNORECASE), "board"),
     (re.compile(r"resign|gives? up", re.IGNORECASE), "resign"),
-    (re.compile(r"time forfeit|on time|time ?out|flag", re.IGNORECASE), "flag"),
+    (re.compile(r"time forfeit|on time|time ?out|flag", re.IGNORECASE), "time"),
     (re.compile(r"agree", re.IGNORECASE), "agreement"),
-    (re.compile(r"abort", re.IGNORECASE), "abort"),
+    (re.compile(r"abandon|left the game|disconnect", re.IGNORECASE), "gone"),
 )
+#: Values of the tag `Termination` that give no reason.
+NO_REASONS = ("", "?", "-", "normal", "unterminated")
 
 
 def over(seats: tuple[int, int], result: str, reason: str = "", how: str = "") -> Over | None:
@@ -30,6 +32,8 @@ def over(seats: tuple[int, int], result: str, reason: str = "", how: str = "") -
     """
     if result not in RESULTS:
         return None
+    if reason.lower() in NO_REASONS:
+        reason = ""
     number = RESULTS[result]
     winner = None if number is None else seats[number]
     found = how or next((word for pattern, word in REASONS if pattern.search(reason)), "")

@@ -7,6 +7,7 @@ are letters from the top left (`hh`), or as we write them (`e4`, as Hex has them
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
@@ -33,7 +34,7 @@ OTHER_GAMES = {
 #: Properties of the game and the tags of PGN that say the same.
 TAGS = {
     "EV": "Event", "PC": "Site", "DT": "Date", "RO": "Round", "AN": "Annotator", "ON": "Opening",
-    "SO": "Source", "TM": "TimeControl", "BR": "BlackElo", "WR": "WhiteElo", "RU": "Ruleset",
+    "SO": "Source", "TM": "TimeControl", "BR": "BlackElo", "WR": "WhiteElo",
     "GN": "GameName", "BT": "BlackTeam", "WT": "WhiteTeam", "CP": "Copyright", "US": "Transcriber",
 }  # fmt: skip
 #: Judgements of a move, as numeric annotations of PGN.
@@ -41,13 +42,15 @@ NAGS = {"TE": 1, "BM": 2, "IT": 5, "DO": 6}
 #: The ways to win in a result, and the words of the server's logs.
 WAYS = {
     "R": ("resign", "resignation"), "RESIGN": ("resign", "resignation"),
-    "T": ("flag", "time"), "TIME": ("flag", "time"),
-    "F": ("", "forfeit"), "FORFEIT": ("", "forfeit"),
+    "T": ("time", "time"), "TIME": ("time", "time"),
+    "F": ("gone", "forfeit"), "FORFEIT": ("gone", "forfeit"),
 }  # fmt: skip
+NODE = re.compile(r"\s*(?:;|\Z)")
 STRUCTURE = re.compile(r"[()\[\]\\]")
 TOKEN = re.compile(
     r"(?P<node>;)|(?P<open>\()|(?P<close>\))"
-    r"|(?P<property>(?P<name>[A-Za-z]+)\s*(?P<values>(?:\[(?:[^\]\\]|\\.)*\]\s*)+))|(?P<other>\S)",
+    r"|(?P<property>(?P<name>[A-Za-z]++)\s*(?P<values>(?:\[[^\]\\]*+(?:\\.[^\]\\]*+)*+\]\s*)+))"
+    r"|(?P<other>[A-Za-z]+|\S)",
     re.DOTALL,
 )
 VALUE = re.compile(r"\[((?:[^\]\\]|\\.)*)\]", re.DOTALL)
@@ -134,6 +137,7 @@ def _trees(chunks: Iterable[bytes]) -> Iterator[Tree]:
     is_value = is_skipping = False
     for line in read_lines(chunks):
         text, begin, at = line.text + "\n", 0, 0
+        indent = len(text) - len(text.lstrip())
         if line.fault and (depth or line.fault != "text"):
             yield Tree(line.number, "", _fault(line.number, line.text, line.fault))
             held, size, depth, is_value, is_skipping = [], 0, 0, False, True
@@ -148,8 +152,7 @@ def _trees(chunks: Iterable[bytes]) -> Iterator[Tree]:
             elif found[0] == "(":
                 # A tree begins with a node; after a fault only at the beginning of a line.
                 if not depth:
-                    is_tree = text[at:].lstrip()[:1] in (";", "")
-                    if not is_tree or (is_skipping and text[: at - 1].strip()):
+                    if not NODE.match(text, at) or (is_skipping and at - 1 > indent):
                         continue
                     held, first, begin, is_skipping = [" " * (at - 1)], line.number, at - 1, False
                 depth += 1
@@ -262,7 +265,7 @@ def _start(root: dict[str, Property], find_game: FindGame) -> Position:
         game_id, offset = GAMES[number], kind.offset
     try:
         game = find_game(game_id)
-        start = game.start()
+        start = game.start(_options(root, game))
     except GameError as error:
         raise BadTree(offset, game_id, f"a game that is played here ({error})") from error
     columns, rows = _size(game, start)
@@ -270,8 +273,14 @@ def _start(root: dict[str, Property], find_game: FindGame) -> Position:
         given = size.values[0].replace(" ", "")
         if given not in (f"{columns}", f"{columns}:{rows}"):
             raise BadTree(size.offset, f"SZ[{given}]", f"{game.title} on {columns} by {rows}")
-    _check_setup(root, start)
-    return start
+    return _set_up(root, start)
+
+
+def _options(root: dict[str, Property], game: Game) -> dict[str, str]:
+    """The options that the rules name as our writer has them: swap=no."""
+    named = root["RU"].values[0].split(",") if "RU" in root else []
+    pairs = (option.split("=", 1) for option in named if "=" in option)
+    return {name: value for name, value in pairs if name in game.options}
 
 
 def _size(game: Game, start: Position) -> tuple[int, int]:
@@ -282,19 +291,44 @@ def _size(game: Game, start: Position) -> tuple[int, int]:
     return side, side
 
 
-def _check_setup(root: dict[str, Property], start: Position) -> None:
-    """Raises BadTree for stones at the start that are not those of the game."""
-    pieces = start.view().pieces
-    kinds = start.game.board(start.options).kinds
-    for name, seat in (("AB", 0), ("AW", 1)):
-        if setup := root.get(name):
-            given = {cell_of(start, value) for value in setup.values}
-            own = {cell for cell, kind in pieces.items() if kinds[kind].side == seat}
-            if given != own:
-                stones = f"{name}[{setup.values[0]}]"
-                raise BadTree(
-                    setup.offset, stones, "a game from its own start, without other stones"
-                )
+def _set_up(root: dict[str, Property], start: Position) -> Position:
+    """The position of the stones that the first node sets: those of Black are of the first seat.
+
+    It is the text of the start with other cells and another side. Raises BadTree.
+    """
+    stones = {
+        cell_of(start, value): seat
+        for name, seat in (("AB", 0), ("AW", 1)) if name in root for value in root[name].values
+    }  # fmt: skip
+    if not stones:
+        return start
+    board = start.game.board(start.options)
+    kinds = {kind.side: name for name, kind in board.kinds.items()}
+    cells, _, rest = start.text().partition(" ")
+    side, _, more = rest.partition(" ")
+    sides = [seat.name.lower() for seat in board.seats]
+    if side not in sides:
+        sides = [kinds[0], kinds[1]]
+    columns, rows = _size(start.game, start)
+    is_from_top = isinstance(board.board, Grid) and board.board.origin == "bottom-left"
+    numbers = range(rows, 0, -1) if is_from_top else range(1, rows + 1)
+    empty = Counter(cells.replace("/", "")).most_common(1)[0][0]
+    text = ("/" if "/" in cells else "").join(
+        "".join(
+            kinds[stones.pop(cell)] if (cell := f"{chr(97 + i)}{number}") in stones else empty
+            for i in range(columns)
+        )
+        for number in numbers
+    )
+    to_move = root["PL"].values[0].strip().upper()[:1] if "PL" in root else "B"
+    offset = root["AB" if "AB" in root else "AW"].offset
+    if stones:
+        raise BadTree(offset, next(iter(stones)), f"cells of {start.game.title}")
+    try:
+        text = f"{text} {sides[to_move == 'W']} {more}".strip()
+        return start.game.position(text, start.options)
+    except GameError as error:
+        raise BadTree(offset, "AB", f"a position of {start.game.title} ({error})") from error
 
 
 def cell_of(position: Position, value: str) -> str:
@@ -315,14 +349,17 @@ class _Game:
     def __init__(self, root: dict[str, Property], start: Position) -> None:
         self._root = root
         self._reader: MoveReader = reader_of(start)
-        self._comment: list[str] = []
+        #: The comments after so many moves.
+        self._comments: dict[int, list[str]] = {}
         self._resigned: int | None = None
+        #: Whether our writer wrote the file: GC is then the reason for the end.
+        self._is_ours = "AP" in root and root["AP"].values[0].startswith("Plyroom")
         #: The colour that sits on the first seat, known from the first move on.
-        self._first = ""
+        self._first = "B" if root.keys() & {"AB", "AW"} else ""
 
     def record(self, items: Iterable[Property | Variation]) -> GameRecord:
         """The game with the moves of these items. Raises BadTree."""
-        for name in ("C", "GC"):
+        for name in ("C",) if self._is_ours else ("C", "GC"):
             if name in self._root:
                 self._say(self._root[name].values[0])
         # The moves after each node of the main line; the first one may have a move as well.
@@ -345,8 +382,12 @@ class _Game:
         return GameRecord(
             match="", game=start.game.id, options=dict(start.options), rules="",
             start=start.text(), seats=tuple(Seat(name) for name in names),
-            moves=tuple(self._reader.moves), over=self._reader.over(self._over(colours)),
-            tags=self._tags(), comment="\n".join(self._comment),
+            moves=tuple(
+                structs.replace(move, comment="\n".join(self._comments.get(plies, ())))
+                for plies, move in enumerate(self._reader.moves, 1)
+            ),
+            over=self._reader.over(self._over(colours)),
+            tags=self._tags(), comment="\n".join(self._comments.get(0, ())),
             extra={} if played_on is None
             else {"played_on": {"plies": played_on.plies, "reason": played_on.reason}},
         )  # fmt: skip
@@ -362,7 +403,7 @@ class _Game:
             last = self._reader.turns[-1]
             if (item.name[0] == self._first) == (last == 0):
                 self._change(clock_ms=max(0, round(float(value) * 1000)))
-        elif item.name in NAGS and self._reader.moves:
+        elif item.name in NAGS and self._reader.moves and len(self._reader.moves[-1].nags) < 4:
             self._change(nags=(*self._reader.moves[-1].nags, NAGS[item.name]))
         elif item.name in ("AB", "AW", "AE", "PL"):
             found = f"{item.name}[{value}]"
@@ -397,24 +438,23 @@ class _Game:
         """Adds a comment to the last move, or to the last one of so many."""
         rows = (" ".join(row.split()) for row in text.split("\n"))
         text = "\n".join(row for row in rows if row)
-        moves = self._reader.moves
-        plies = len(moves) if plies is None else plies
-        if text and not plies:
-            self._comment.append(text)
-        elif text:
-            before = moves[plies - 1].comment
-            self._change(plies, comment=f"{before}\n{text}" if before else text)
+        if text:
+            plies = len(self._reader.moves) if plies is None else plies
+            self._comments.setdefault(plies, []).append(text)
 
-    def _change(self, plies: int = 0, **values: object) -> None:
-        """Changes the last move, or the last one of so many."""
+    def _change(self, **values: object) -> None:
+        """Changes the last move."""
         moves: list[Move] = self._reader.moves
-        moves[plies - 1] = structs.replace(moves[plies - 1], **values)
+        moves[-1] = structs.replace(moves[-1], **values)
 
     def _over(self, colours: dict[str, int]) -> Over | None:
         """The end as the file says it."""
         text = self._root["RE"].values[0].strip() if "RE" in self._root else ""
+        said = self._root["GC"].values[0] if "GC" in self._root else ""
         if won := RESULT.fullmatch(text):
             how, reason = WAYS.get(won[2].strip().upper(), ("", ""))
+            if self._is_ours:
+                reason = said
             winner = colours[won[1].upper()]
             return over((0, 1), ("1-0", "0-1")[winner], reason, how)
         if text.lower() in ("0", "draw", "d", "jigo"):

@@ -15,6 +15,7 @@ from engine.teach.lessons import (
     first_cutoffs,
     minimax,
     opponents,
+    printed_listings,
     whole_games,
 )
 from engine.teach.lessons.lesson import Lesson, perform
@@ -29,6 +30,7 @@ CHAPTERS: dict[str, ModuleType] = {
     "What makes it fast": efficiency,
     "Where the search stops": depth_limits,
     "Other utilities, other opponents": opponents,
+    "The printed listings: find the bug": printed_listings,
 }
 
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
+
 from engine.rules.registry import load_game
 from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.output.notation import value_text
@@ -84,7 +86,28 @@ class Statements:
     statements: tuple[Statement, ...]
 
 
-Exercise = Figure | Ordering | Statements
+class ListingLine(Struct, frozen=True):
+    """A line of a listing: its parts, each with whether it was added; whether it is at fault."""
+
+    parts: tuple[tuple[str, bool], ...]
+    is_fault: bool
+
+    @property
+    def text(self) -> str:
+        """The line as plain text."""
+        return "".join(text for text, _ in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class BugHunt:
+    """An exercise: to find the line of a listing that is at fault, and why."""
+
+    text: str
+    lines: tuple[ListingLine, ...]
+    reason: str
+
+
+Exercise = Figure | Ordering | Statements | BugHunt
 
 
 def no_facts() -> Mapping[str, object]:
@@ -207,6 +230,8 @@ def format_lesson(
     underline = "" if style.has_colour else f"{'=' * len(lesson.title)}\n"
     head = f"{style.paint('title', lesson.title)}\n{underline}"
     parts = [head + textwrap.fill(texts.page, WIDTH, break_on_hyphens=False)]
+    if isinstance(lesson.exercise, BugHunt):
+        parts.append("\n".join(numbered_lines(lesson.exercise)))
     runs = list(zip(lesson.runs, traces, strict=True))
     if log is not None:
         parts += [format_trace(trace, log, style).rstrip("\n") for trace in traces]
@@ -220,6 +245,13 @@ def format_lesson(
     hints = (*hints, *lesson.commands)
     parts.append("\n".join(map(_bullet, hints)))
     return "\n\n".join(parts) + "\n"
+
+
+def numbered_lines(exercise: BugHunt) -> Iterator[str]:
+    """Yields the lines of a listing with their numbers; what was added stands between «»."""
+    for number, line in enumerate(exercise.lines, 1):
+        parts = (f"«{text}»" if is_added else text for text, is_added in line.parts)
+        yield f"{number:2}  {''.join(parts)}"
 
 
 def _bullet(text: str) -> str:

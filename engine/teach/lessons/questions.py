@@ -12,7 +12,16 @@ from msgspec import Struct
 
 from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.lessons.catalogue import lesson_traces, load_lesson
-from engine.teach.lessons.lesson import Figure, Lesson, Ordering, Run, Statements, root_of
+from engine.teach.lessons.lesson import (
+    BugHunt,
+    Figure,
+    Lesson,
+    ListingLine,
+    Ordering,
+    Run,
+    Statements,
+    root_of,
+)
 from engine.teach.lessons.quiz import MAX_WHOLE_TREE, Question, make_questions
 from engine.teach.output.notation import RELATIONS, SIDES, number_text, relation, value_text
 from engine.teach.states.state import TreeState
@@ -109,6 +118,18 @@ class StatementsExercise(Struct, frozen=True, tag="statements", tag_field="kind"
     statements: tuple[StatementBody, ...]
 
 
+class ListingExercise(Struct, frozen=True, tag="listing", tag_field="kind"):
+    """A listing, of which a line is at fault; any line that is marked is a right answer."""
+
+    text: str
+    lines: tuple[ListingLine, ...]
+    reason: str
+
+
+#: The exercise of a lesson as data.
+ExerciseBody = FigureExercise | OrderExercise | StatementsExercise | ListingExercise
+
+
 class Quiz(Struct, frozen=True):
     """The questions of a lesson in the order of its runs, and its exercise.
 
@@ -116,7 +137,7 @@ class Quiz(Struct, frozen=True):
     """
 
     questions: tuple[QuizQuestion, ...]
-    exercise: FigureExercise | OrderExercise | StatementsExercise | None
+    exercise: ExerciseBody | None
     figure: FigureNode | None
 
 
@@ -201,9 +222,7 @@ def make_tree_figure(trace: Trace, names: Mapping[tuple[str, ...], str]) -> Figu
 # --- exercises
 
 
-def make_exercise(
-    lesson: Lesson, traces: tuple[Trace, ...]
-) -> FigureExercise | OrderExercise | StatementsExercise | None:
+def make_exercise(lesson: Lesson, traces: tuple[Trace, ...]) -> ExerciseBody | None:
     """Returns the exercise of a lesson as data, None if it has none."""
     match lesson.exercise:
         case Figure() as figure:
@@ -221,6 +240,8 @@ def make_exercise(
         case Statements(text, statements):
             bodies = [StatementBody(each.text, each.is_true, each.reason) for each in statements]
             return StatementsExercise(text, tuple(bodies))
+        case BugHunt(text, lines, reason):
+            return ListingExercise(text, lines, reason)
         case None:
             return None
 

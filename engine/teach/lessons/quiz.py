@@ -9,7 +9,7 @@ from functools import partial
 
 from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.errors import TeachError
-from engine.teach.lessons.lesson import Statements
+from engine.teach.lessons.lesson import BugHunt, Statements, numbered_lines
 from engine.teach.output.drawing import tree_lines
 from engine.teach.output.notation import relation, value_text
 from engine.teach.output.snapshot import snapshot
@@ -92,6 +92,22 @@ def ask_statements(exercise: Statements, screen: Screen) -> bool:
         screen.write(f"{'Right' if is_right else 'Wrong'}: {statement.reason}\n")
     screen.write(f"{right_count} of {len(exercise.statements)} answers are right.\n")
     return True
+
+
+def ask_line(exercise: BugHunt, screen: Screen) -> bool:
+    """Asks for the line of a listing that is at fault; returns whether the user answered."""
+    count = len(exercise.lines)
+    screen.write("\n".join([*numbered_lines(exercise), "", exercise.text, ""]))
+    while (line := screen.ask("The number of the line > ")) is not None:
+        if line.strip() in ("q", "quit"):
+            return False
+        if not line.strip().isdecimal() or not 1 <= int(line) <= count:
+            screen.write(f"Type a number from 1 to {count}, or q to quit.\n")
+            continue
+        is_right = exercise.lines[int(line) - 1].is_fault
+        screen.write(f"{'Right' if is_right else 'Wrong'}: {exercise.reason}\n")
+        return True
+    return False
 
 
 def _answer(question: Question, screen: Screen) -> str | None:

@@ -1,13 +1,14 @@
 """Pictures: a searched tree and a graph of states as SVG."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from engine.teach.errors import NotPossible
 from engine.teach.output.drawing import MAX_LISTED_MOVES
-from engine.teach.output.notation import SIDES, relation, value_text, window_interval_text
+from engine.teach.output.machine import lay_out
+from engine.teach.output.notation import relation, value_text, window_interval_text
 from engine.teach.output.snapshot import Snapshot, snapshot
-from engine.teach.states.graph import Graph, find_cycle, shortest_distances, topological_order
+from engine.teach.states.graph import Graph
 from engine.teach.trace import Trace
 
 #: Maximum number of nodes or states of a picture.
@@ -20,8 +21,6 @@ LINE = 16
 LETTER = 7.5
 #: The margin of a picture, in pixels.
 MARGIN = 24
-#: The distance of two layers of a graph, in pixels.
-LAYER = 176.0
 #: Half the width, and half the height, of a node's shape, in pixels.
 HALF = 24
 #: Half the width of a leaf, in pixels.
@@ -30,6 +29,7 @@ HALF_LEAF = 17
 STYLE = """
 text { font: 13px sans-serif; fill: #1b1b1b; text-anchor: middle }
 .edge { stroke: #8a8a8a; fill: none }
+.head { fill: #8a8a8a }
 .best { stroke: #1b1b1b; stroke-width: 3 }
 .back { stroke-dasharray: 5 4 }
 .max { fill: #d6ecd2; stroke: #2c6e2f }
@@ -237,103 +237,27 @@ def _line(x: float, y: float, to_x: float, to_y: float, kind: str) -> str:
     return f'<path class="{kind}" d="M{x:.1f} {y:.1f}L{to_x:.1f} {to_y:.1f}"/>'
 
 
-def draw_graph(graph: Graph, values: Mapping[str, str] | None = None) -> Drawing:
-    """Returns the drawing of a graph, with the values of its states as text.
+def draw_graph(graph: Graph) -> Drawing:
+    """Returns the drawing of a graph: the layout that the browser shows (`machine`).
 
     Raises NotPossible if it has too many states.
     """
-    if len(graph.states) > MAX_DRAWN:
-        raise NotPossible(
-            f"a picture has at most {MAX_DRAWN:,} states, and this graph has"
-            f" {len(graph.states):,}: reduce the depth"
-        )
-    labels = {name: _state_label(graph, name, (values or {}).get(name)) for name in graph.states}
-    layers = _layers(graph)
-    half = {
-        name: max(HALF, max(map(len, label)) * LETTER / 2 + 8) for name, label in labels.items()
-    }
-    moves = [move for state in graph.states.values() for move, _ in state.transitions]
-    gap = max(36, max(map(len, moves), default=0) * LETTER + 12)
-    places, width = _places(layers, half, gap)
-    order = {name: place for layer in layers for place, name in enumerate(layer)}
-    elements = []
-    for name, state in graph.states.items():
-        several: dict[str, list[str]] = {}
-        for move, target in state.transitions:
-            several.setdefault(target, []).append(move)
-        for number, (target, moves) in enumerate(several.items()):
-            label = "" if moves == [target] else ", ".join(moves)
-            # Labels of neighbours stand at different heights, so that they do not overlap.
-            part = (number + order[name] % 3 / 3) / len(several)
-            elements += _transition(places[name], places[target], label, part)
-    for name, state in graph.states.items():
-        x, y = places[name]
-        kind = state.kind or "leaf"
-        shape = "player" if kind.startswith("p") else kind
-        left = x - half[name]
-        height = LINE * len(labels[name]) + 10
+    machine = lay_out(graph, MAX_DRAWN)
+    elements = [f'<g transform="translate({-machine.left:.1f} 0)">']
+    for arrow in machine.arrows:
+        kind = "edge back" if arrow.is_back else "edge"
+        elements.append(f'<path class="{kind}" d="{arrow.line}"/>')
+        elements.append(f'<path class="head" d="{arrow.head}"/>')
+    for state in machine.states:
+        left, top, right, bottom = state.box
+        shape = "player" if state.kind.startswith("p") else state.kind
         elements.append(
-            f'<rect class="{shape}" x="{left:.1f}" y="{y}" width="{2 * half[name]:.1f}"'
-            f' height="{height}" rx="{0 if kind == "leaf" else 9}"/>'
+            f'<rect class="{shape}" x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}"'
+            f' height="{bottom - top:.1f}" rx="{0 if state.kind == "leaf" else 9}"/>'
         )
-        for number, line in enumerate(labels[name], 1):
-            elements.append(_text(x, y + LINE * number, line))
-    return elements, width, len(layers) * LAYER
-
-
-def _state_label(graph: Graph, name: str, value: str | None) -> list[str]:
-    """The lines in a state's box: its name, who moves, and its value or utility."""
-    state = graph.states[name]
-    if state.utility is not None:
-        return [name, value_text(state.utility)]
-    side = SIDES.get(state.kind or "", state.kind or "")
-    return [name, f"{side} = {value}" if value is not None else side]
-
-
-def _layers(graph: Graph) -> list[list[str]]:
-    """The states in layers: by the longest path to them, with a cycle by the shortest."""
-    level = shortest_distances(graph)
-    if not find_cycle(graph):
-        for name in topological_order(graph):
-            for _, target in graph.states[name].transitions:
-                level[target] = max(level[target], level[name] + 1)
-    layers: list[list[str]] = [[] for _ in range(max(level.values()) + 1)]
-    for name in level:
-        layers[level[name]].append(name)
-    return layers
-
-
-def _places(
-    layers: Sequence[Sequence[str]], half: Mapping[str, float], gap: float
-) -> tuple[dict[str, tuple[float, float]], float]:
-    """The place of each state, each layer centred, and the width of the whole."""
-    widths = [sum(2 * half[name] + gap for name in layer) for layer in layers]
-    width = max(widths)
-    places = {}
-    for number, layer in enumerate(layers):
-        x = (width - widths[number]) / 2
-        for name in layer:
-            places[name] = (x + half[name] + gap / 2, number * LAYER)
-            x += 2 * half[name] + gap
-    return places, width
-
-
-def _transition(
-    start: tuple[float, float], end: tuple[float, float], label: str, part: float
-) -> list[str]:
-    """A line between two states, with its label at a part of its length.
-
-    It is dashed if it leads upwards or to the same layer.
-    """
-    below = 2 * LINE + 10
-    if end[1] > start[1]:
-        x, y, to_x, to_y = start[0], start[1] + below, end[0], end[1]
-        part = 0.18 + 0.7 * part
-        place = (x + (to_x - x) * part, y + (to_y - y) * part + 4)
-        return [_line(x, y, to_x, to_y, "edge"), _text(*place, label, "move")]
-    bend = max(start[1], end[1]) + below + 30
-    path = (
-        f'<path class="edge back" d="M{start[0]:.1f} {start[1] + below:.1f}'
-        f'Q{(start[0] + end[0]) / 2:.1f} {bend:.1f} {end[0]:.1f} {end[1] + below:.1f}"/>'
-    )
-    return [path, _text((start[0] + end[0]) / 2, bend - 12, label, "move")]
+        for number, line in enumerate(state.lines, 1):
+            elements.append(_text(state.x, state.y + LINE * number, line))
+    for arrow in machine.arrows:
+        elements.append(_text(arrow.x, arrow.y, arrow.label, "move"))
+    elements.append("</g>")
+    return elements, machine.width, machine.height

@@ -1,8 +1,10 @@
 import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
 import { drawActions, drawSeatActions, statusText } from "/client/web/pages/room/actions.js";
+import { drawAgain } from "/client/web/pages/room/after.js";
 import { drawAiForm } from "/client/web/pages/room/ai-form.js";
 import { Opponent } from "/client/web/pages/room/opponent.js";
 import { render } from "/client/web/shell/elements.js";
+import { permits } from "/client/web/shell/viewer.js";
 import { aiFields, parseStrategy, strategyChoice } from "/client/web/shell/words.js";
 import { assert, assertEqual, flushPromises, test } from "./testing.js";
 
@@ -38,7 +40,8 @@ function textsOf(draw, state) {
     return [...elements].map((element) => element.ariaLabel ?? element.textContent);
 }
 
-const actions = (state) => textsOf((app, room) => drawActions(app, room, new Opponent(app).drawOffers(room)), state);
+const actions = (state) =>
+    textsOf((app, room) => drawActions(app, room, new Opponent(app).drawOffers(room), drawAgain(app, room)), state);
 const drawSeat = (app, room, seat) =>
     drawSeatActions(app, room, seat, () => drawAiForm(app, room, seat, () => {}));
 const seatActions = (state) => [0, 1].map((seat) => textsOf((app, room) => drawSeat(app, room, seat), state));
@@ -141,4 +144,39 @@ test("an AI has a level or a persona; in a game without levels it has a strategy
     ]);
     assertEqual(parseStrategy("strategy:minimax:4"), { strategy: "minimax", depth: 4 });
     assertEqual(["5", "random", "strategy:", "strategy:a b"].map(parseStrategy), [null, null, null, null]);
+});
+
+test("the host frees a seat after a question, by the identity of its holder", async () => {
+    const sent = [];
+    const answer = async (pressed) => {
+        const model = roomWith({ may: ["abort", "bar"] });
+        const parent = document.createElement("div");
+        const app = { model, update: () => {}, command: async (command) => sent.push(command) };
+        render(parent, new Opponent(app).drawBarring(model.room));
+        const [button] = parent.querySelectorAll("button");
+        assertEqual(button.textContent, "Not this person");
+        button.click();
+        const dialog = document.querySelector("dialog.confirm");
+        assert(dialog.textContent.includes("Ben"), "the question names the person");
+        [...dialog.querySelectorAll("button")].find(({ textContent }) => textContent === pressed).click();
+        await flushPromises();
+        await new Promise((resolve) => setTimeout(resolve));
+    };
+    await answer("Keep playing");
+    assertEqual(sent, []);
+    await answer("Free the seat");
+    assertEqual(sent, [{ t: "bar", room: "r", identity: "ben" }]);
+    const bars = (state) => textsOf((app, room) => new Opponent(app).drawBarring(room), state);
+    assertEqual(bars({ may: ["abort"] }), []);
+    assertEqual(bars({ may: ["bar"], seats: [BEN, { identity: "cyd", name: "Cyd" }], match: null }), ["Not Ben", "Not Cyd"]);
+});
+
+test("a person who was barred reads it, and is offered no seat", () => {
+    const model = roomWith({ may: [], seats: [BEN, null], match: { over: { winner: null, how: "abort", reason: "" } } });
+    const barred = apply(model, { t: "event", room: "r", v: 10, at: 1, kind: "barred", identity: "ada", name: "Ada" });
+    assertEqual(barred.room.barred, [ADA]);
+    assert(statusText(barred, barred.room).startsWith("The host keeps this seat for someone else"), "the sentence");
+    assertEqual([permits(model, "sit"), permits(barred, "sit")], [true, false]);
+    const empty = roomWith({ may: [], seats: [null, null], match: null });
+    assertEqual(statusText(empty, empty.room), "Two seats are free");
 });

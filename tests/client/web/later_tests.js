@@ -41,9 +41,9 @@ test("a room needs only the parts that it shows", () => {
 });
 
 test("only a match between two people expects the opponent's part", () => {
-    assertEqual(expected(), ["opponent"]);
-    assertEqual(expected({ may: ["let_ai_play"] }), ["opponent", "thinking"]);
-    assertEqual(expected({ seats: [ADA, AI] }), []);
+    assertEqual(expected(), ["after", "opponent"]);
+    assertEqual(expected({ may: ["let_ai_play"] }), ["after", "opponent", "thinking"]);
+    assertEqual(expected({ seats: [ADA, AI] }), ["after"]);
     assertEqual(expected({ hasMatch: false }), []);
 });
 

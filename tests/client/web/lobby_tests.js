@@ -141,7 +141,7 @@ test("a room is joined beside a person who is there", () => {
         const parent = document.createElement("div");
         render(parent, drawPublic(lobbyOf(entry), GAMES, () => {}));
         const [line] = parent.querySelectorAll("li");
-        return [line.querySelectorAll("button").length, line.textContent.includes("(away)"), line.classList.contains("left")];
+        return [line.querySelectorAll("button").length, line.textContent.includes("Away"), line.classList.contains("left")];
     };
     const waiting = room("o", "open", [BEN, null]);
     assertEqual(buttons(waiting), [1, false, false]);

@@ -43,6 +43,12 @@ test("a player sees the time until the match may be claimed, and then the claims
     assertEqual(seen({ gone_ms: [0, null] }), []);
 });
 
+test("a spectator reads who has gone, both if both have", () => {
+    const spectator = (gone_ms) => seen({ seats: [BEN, { identity: "cyd", name: "Cyd" }], gone_ms });
+    assertEqual(spectator([null, 9000]), ["Cyd has gone."]);
+    assertEqual(spectator([9000, 9000]), ["Ben and Cyd have gone."]);
+});
+
 test("a player sees what a claim waits for besides the time, and the claims that there are", () => {
     const gone_ms = [null, 39_001];
     const started = "Ben has gone. You may abort the match.";

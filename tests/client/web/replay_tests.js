@@ -5,6 +5,7 @@ import { merge, nextMarked } from "/client/web/pages/replay/analysis.js";
 import { plyIn } from "/client/web/pages/replay/navigation.js";
 import { boundedStep } from "/client/web/pages/replay/playback.js";
 import { addressOf, parametersOf, parseFilter, withChanges } from "/client/web/pages/replays/filter.js";
+import { peopleOf } from "/client/web/pages/replays/form.js";
 import { momentOf, readPage } from "/client/web/pages/replays/reading.js";
 import { assert, assertEqual, test } from "./testing.js";
 
@@ -150,4 +151,10 @@ test("the list stops looking after ten requests, or when the page is left", asyn
 test("the ply in an address is found where a text goes on behind it", () => {
     const found = ["?ply=12", "?ply=12).", "?ply=3,", "?ply=7%20", "?x=1&ply=007", "?ply=-1", "?ply=abc", "?ply=", "", "?ply=1a", "?ply=9999999"];
     assertEqual(found.map(plyIn), [12, 12, 3, 7, 7, 0, 0, 0, 0, 0, 0]);
+});
+
+test("the players of a list are chosen by name, each by the latest one", () => {
+    const seats = (...names) => names.map((name) => ({ identity: name.slice(0, 3).toLowerCase(), name, kind: "guest" }));
+    const ai = { identity: "ai", name: "AI level 3", kind: "ai", level: 3 };
+    assertEqual(peopleOf([{ seats: seats("Adam", "Ben") }, { seats: [ai, ...seats("Ada")] }]), { ada: "Adam", ben: "Ben" });
 });

@@ -262,3 +262,27 @@ test("after a loss the socket is opened for the room that the user is in", async
     await server.welcomeSocket();
     assertEqual(server.clientMessages(), [{ t: "join", room: ROOM, since: 4, epoch: "e-1" }]);
 });
+
+test("a room that was left is shown as it was while there is no connection, and goes on from there", async () => {
+    const server = new FakeServer();
+    await server.connect();
+    server.session.followRoom(ROOM);
+    await server.sendGolden("server-joined", "server-snapshot");
+    const { v, seats } = server.session.model.room;
+    server.session.followRoom(null);
+    server.session.followRoom(ROOM);
+    assertEqual(server.session.model.room.v, 0);
+    await server.sendGolden("server-joined", "server-snapshot");
+    server.session.followRoom(null);
+    server.socket.onclose({ code: 1006 });
+    server.session.followRoom("another");
+    assertEqual(server.session.model.room.v, 0);
+    server.session.followRoom(ROOM);
+    const { room } = server.session.model;
+    assertEqual([room.v, room.seats, room.presence], [v, seats, null]);
+    server.timers.findLast((timer) => timer).call();
+    await flushPromises();
+    await server.welcomeSocket();
+    const joined = server.clientMessages().find(({ t }) => t === "join");
+    assertEqual([joined.room, joined.since], [ROOM, v]);
+});

@@ -1,5 +1,7 @@
 """engine/formats/read/pgn.py: games as PGN and PDN are read as people write them."""
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -88,6 +90,33 @@ def test_pgn_is_read() -> None:
     assert game.moves[10].nags == (1,)
 
 
+def test_signs_behind_and_between_moves_are_kept() -> None:
+    """Signs are the numeric annotations of PGN, those of draughts too."""
+    game = read_one("1. e4! e5 $10 2. Nf3 ± Nc6?! $146 (!) 3. Bb5 +/- D")
+    assert [move.nags for move in game.moves] == [(1,), (10,), (16,), (6, 146, 1), (16,)]
+    game = read_one('[GameType "21"] 1. 11-15* 23-19!! (?) *')
+    assert [move.nags for move in game.moves] == [(7,), (3, 2)]
+    assert game.over is None
+
+
+def test_passes_that_nobody_wrote_are_played() -> None:
+    """A transcript of Othello leaves out the passes, or has them as PA or --."""
+    rng = random.Random(42)
+    position, tokens_played = load_game("othello").start(), list[str]()
+    while position.outcome() is None:
+        tokens_played.append(rng.choice(position.tokens()))
+        position = position.replay(tokens_played[-1])
+    assert tokens_played.count("pass") == 2
+    assert tokens_played[-1] != "pass"
+    written = ["PA" if token == "pass" else token for token in tokens_played]
+    for text in (
+        "".join(written), " ".join(written), " ".join(written).replace("PA", "--"),
+        "".join(written).replace("PA", ""),
+    ):  # fmt: skip
+        read = tokens(read_one(f'[Game "othello"]\n{text}'))
+        assert read == tokens_played
+
+
 def test_options_and_start_positions_are_read() -> None:
     """`Option` sets an option, and `Start` or `FEN` the position from which the game starts; what
     was put right in it is said.
@@ -173,8 +202,8 @@ def test_the_result_counts(tag: str, end: str) -> None:
 
 #: What the tag Termination says, and the word of the server's logs.
 TERMINATIONS = {
-    "Ann won by resignation": "resign", "Time forfeit": "flag", "Bob won on time": "flag",
-    "Game drawn by agreement": "agreement", "Normal": "", "": "",
+    "Ann won by resignation": "resign", "Time forfeit": "time", "Bob won on time": "time",
+    "Game drawn by agreement": "agreement", "White adjourned": "",
 }  # fmt: skip
 
 
@@ -278,6 +307,7 @@ REFUSED = {
     "1. e4\n\te5 [x": (2, 5, "[", "a tag like"),
     '[Game "othello"] f5d6c3d6 *': (1, 18, "f5d6c3d6", "legal moves (move 4 of it, d6"),
     "1. e4 e5\x00": (1, 9, "\x00", "text"),
+    '[Game "othello"]\n1. f5 f4 2. e3 PA': (2, 16, "PA", "a legal move of White"),
 }
 
 

@@ -2,20 +2,26 @@
 
 import random
 import re
-from itertools import pairwise
+from itertools import combinations, pairwise
 from xml.etree import ElementTree
 
 import pytest
 
 from engine.teach.algorithms.explain import Plan, explain
-from engine.teach.errors import NotPossible
+from engine.teach.errors import NotPossible, TooLarge
+from engine.teach.lessons.first_cutoffs import GENEROUS_TREE, GREEDY_TREE
+from engine.teach.lessons.lesson import AtPosition, root_of
+from engine.teach.lessons.minimax import LAYOUT
+from engine.teach.lessons.opponents import PLAIN_SIGNS
 from engine.teach.output.drawing import tree_lines
+from engine.teach.output.machine import machine_of, overlaps
 from engine.teach.output.snapshot import snapshot
 from engine.teach.output.style import Line, Style, outline
 from engine.teach.output.svg import document, draw_graph, draw_trace
 from engine.teach.output.text import format_trace, step_events
+from engine.teach.states.graph import Graph, GraphState, graph_of
 from engine.teach.states.graph_text import parse_graph
-from engine.teach.states.state import TreeState
+from engine.teach.states.state import Scale, State, TreeState
 from engine.teach.states.tree import Tree, uniform
 from engine.teach.states.tree_text import parse_tree
 from engine.teach.trace import Trace
@@ -208,6 +214,59 @@ def test_a_graph_as_svg() -> None:
     texts = [element.text for element in root.iter(f"{SVG}text")]
     for text in ("x, y", "z", "back", "MAX", "7"):
         assert text in texts
+
+
+#: A graph with a cycle.
+CYCLE = parse_graph("a: max(x: b, y: b, z: c)  b: min(back: a, c)  c: 7")
+#: State machines of the texts and of the lessons, by what they show.
+MACHINES: dict[str, tuple[State, Graph | None, int]] = {
+    "rock, paper, scissors": (TreeState.at_root(PLAIN_SIGNS), None, 13),
+    "greedy friends": (TreeState.at_root(GREEDY_TREE), None, 9),
+    "generous friends": (TreeState.at_root(GENEROUS_TREE), None, 9),
+    "an ending of tic-tac-toe": (root_of(LAYOUT, Scale()), None, 10),
+    "the game of rock, paper, scissors": (
+        root_of(AtPosition("rock-paper-scissors", "start"), Scale()), None, 13
+    ),
+    "a cycle": (GraphState.at_start(CYCLE), CYCLE, 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_a_state_machine_is_laid_out(name: str) -> None:
+    """Each state stands once, no state or label touches another, and arrows end at their states.
+
+    The terminal's picture has the same boxes, lines, heads and labels.
+    """
+    root, graph, count = MACHINES[name]
+    machine = machine_of(root, graph, None)
+    assert len({state.name for state in machine.states}) == len(machine.states) == count
+    boxes = [state.box for state in machine.states]
+    boxes += [arrow.box for arrow in machine.arrows if arrow.box is not None]
+    assert not any(overlaps(one, other) for one, other in combinations(boxes, 2))
+    states = {state.name: state for state in machine.states}
+    for arrow in machine.arrows:
+        x, y = map(float, arrow.head[1:].split("L")[0].split())
+        left, top, right, bottom = states[arrow.end].box
+        assert left <= x <= right
+        assert y in (pytest.approx(top, abs=0.1), pytest.approx(bottom, abs=0.1))
+    drawn = document([("", draw_graph(graph or graph_of(root)))])
+    for arrow in machine.arrows:
+        assert f'd="{arrow.line}"' in drawn
+        assert f'd="{arrow.head}"' in drawn
+    for left, top, *_ in (state.box for state in machine.states):
+        assert f'x="{left:.1f}" y="{top:.1f}"' in drawn
+
+
+def test_shared_states_and_final_states() -> None:
+    """Two paths to a state are two arrows to one box; a final state shows its utility."""
+    machine = machine_of(root_of(LAYOUT, Scale()), None, None)
+    ends = [arrow.end for arrow in machine.arrows]
+    (shared,) = {name for name in ends if ends.count(name) > 1}
+    assert [state.lines[1] for state in machine.states if state.name == shared] == ["0"]
+    leaves = sorted(state.lines[1] for state in machine.states if state.kind == "leaf")
+    assert leaves == ["-1", "0", "1", "1"]
+    with pytest.raises(TooLarge, match="more than 80 states"):
+        machine_of(root_of(AtPosition("tic-tac-toe", "........."), Scale()), None, None)
 
 
 @pytest.mark.parametrize("seed", range(10))

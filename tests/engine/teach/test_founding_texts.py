@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from engine.teach.algorithms.explain import Plan, explain
+from engine.rules.registry import game_ids, load_game
+from engine.teach.algorithms.explain import Plan, explain, goal_of
 from engine.teach.options import make_parser, make_task
 from engine.teach.states.evaluators import Evaluator, evaluator_of
 from engine.teach.states.state import GameState, TreeState
@@ -212,6 +213,92 @@ def game_tree(state: GameState, evaluate: Evaluator, depth: int) -> texts.Tree:
         return utility
     children = [game_tree(state.play(move), evaluate, depth - 1) for move in state.moves()]
     return (state.kind, evaluate(state), children if depth else [])
+
+
+#: Most nodes that plain minimax visits in a game whose searches are compared.
+MAX_PLAIN_NODES = 50_000
+
+
+def plain_nodes(state: GameState, depth: int, limit: int = MAX_PLAIN_NODES) -> int:
+    """Returns the number of nodes down to a depth; more than the limit once it is exceeded."""
+    count, level = 1, [state]
+    for _ in range(depth):
+        following = [
+            each.play(move) for each in level if each.utility() is None for move in each.moves()
+        ]
+        count, level = count + len(following), following
+        if count > limit:
+            break
+    return count
+
+
+def is_alternating(tree: texts.Tree, kind: str = "max") -> bool:
+    """Returns whether MAX and MIN take turns at every level."""
+    if texts.is_leaf(tree):
+        return True
+    other = "min" if kind == "max" else "max"
+    return tree[0] == kind and all(is_alternating(child, other) for child in tree[2])
+
+
+def indexed_visits(trace: Trace, root: GameState) -> list[tuple[tuple[int, ...], Any, Any, Any]]:
+    """Returns the visits of a trace of a game as those of a tree: moves by their numbers."""
+    nodes = trace.nodes
+    found: list[tuple[GameState, tuple[int, ...]]] = []
+    for parent, move in zip(nodes.parent, nodes.move, strict=True):
+        if parent < 0:
+            found.append((root, ()))
+            continue
+        above, path = found[parent]
+        names = [above.name(each) for each in above.moves()]
+        number = names.index(move)
+        found.append((above.play(above.moves()[number]), (*path, number + 1)))
+    return [
+        (path, -INF if alpha is None else alpha, INF if beta is None else beta, sign * value)
+        for (_, path), alpha, beta, value, sign in zip(
+            found, nodes.alpha, nodes.beta, nodes.value, nodes.sign, strict=True
+        )
+        if isinstance(value, int | float)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("game", "depth"),
+    [
+        pytest.param(
+            game,
+            depth,
+            marks=[] if game in ("coin-friends", "rock-paper-scissors") else pytest.mark.long,
+        )
+        for game in game_ids()
+        for depth in (1, 2, 3)
+    ],
+)
+def test_the_visits_of_the_texts_in_a_game(game: str, depth: int) -> None:
+    """From the start of every game, down to three plies, each form visits what its text visits.
+
+    Value, move, leaves in their order, windows and cuts are equal, where plain minimax has at most
+    50,000 nodes. Listings that count the sides are asked only where the sides take turns.
+    """
+    root = GameState.at_root(load_game(game).start(), Plan().utilities)
+    if plain_nodes(root, depth) > MAX_PLAIN_NODES:
+        pytest.skip("plain minimax has more than 50,000 nodes")
+    tree = game_tree(root, evaluator_of("estimate", Plan().utilities, 0), depth)
+    for name, (algorithm, options, transcription, family) in CASES.items():
+        if family == "players" or (family == "max first" and not is_alternating(tree)):
+            continue
+        log = texts.Log()
+        if algorithm == "optimistic":
+            goal = goal_of(root)
+            value = texts.optimistic(tree, depth, log, goal)
+        else:
+            value = transcription(tree, depth, log)
+        trace = explain(root, Plan(algorithm, depth, plain_limit=0, **options))
+        expected = [(visit.path, visit.alpha, visit.beta, visit.value) for visit in log.visits]
+        actual = indexed_visits(trace, root)
+        assert trace.counts.nodes == len(expected), name
+        assert are_same_visits(actual, expected[: len(actual)]), name
+        if isinstance(value, tuple) and value[1] is not None:
+            assert trace.line[0] == root.name(root.moves()[value[1] - 1]), name
 
 
 @pytest.mark.parametrize("depth", [3, 4, 5])

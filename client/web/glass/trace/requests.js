@@ -96,6 +96,32 @@ export function readQuiz(name) {
 }
 
 /**
+ * The states of a search's subject, laid out as a state machine.
+ * @param {TraceRequest} request
+ * @returns {Promise<any>}
+ */
+export function readMachine(request) {
+    return readJson("/api/trace/machine", jsonBody(request));
+}
+
+/**
+ * The printed listings with their results.
+ * @returns {Promise<any>}
+ */
+export function readListings() {
+    return readJson("/api/listings");
+}
+
+/**
+ * The results of the printed listings on a tree.
+ * @param {string} tree
+ * @returns {Promise<any>}
+ */
+export function runListings(tree) {
+    return readJson("/api/listings", jsonBody({ tree }));
+}
+
+/**
  * Starts a search; the response streams its trace.
  * @param {TraceRequest} request
  * @param {AbortSignal} [signal]

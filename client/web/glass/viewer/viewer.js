@@ -7,6 +7,7 @@
  * @import {NodeBoard} from "./node-board.js"
  * @import {SearchState} from "../trace/search-state.js"
  * @import {SearchTrace} from "../trace/trace.js"
+ * @import {TraceRequest} from "../trace/requests.js"
  * @import {View} from "../text/sentences.js"
  */
 
@@ -37,6 +38,7 @@ import { nextStep } from "../trace/walk.js";
  * @property {boolean} [hasControls]
  * @property {boolean} [isCompact]
  * @property {string} [label]
+ * @property {TraceRequest | null} [request] the search, for its state machine
  * @property {(row: number) => boolean} [differs]
  * @property {(row: number, move: string) => boolean} [differsCut]
  */
@@ -57,6 +59,7 @@ const LAZY_MODULES = {
     files: () => import("./export.js"),
     legend: () => import("../drawing/legend.js"),
     tips: () => import("./tips.js"),
+    machine: () => import("./machine-part.js"),
 };
 /** The formats in which a search can be saved: name, suffix, media type, label. @type {[string, string, string, string][]} */
 const FILES = [
@@ -73,6 +76,8 @@ export class SearchViewer {
     #board = null;
     /** The lazily loaded modules by name; null while one is loading. @type {Map<string, any>} */
     #modules = new Map();
+    /** The state machine, once the reader has opened it. @type {any} */
+    #machine = null;
     #controls;
     /** The shown step; null is the end, also while the trace grows. @type {number | null} */
     #step;
@@ -233,6 +238,7 @@ export class SearchViewer {
                     hasControls ? null : sentence,
                 ),
                 h("div", { class: "side", key: "side" }, this.#drawSide(state, isCompact)),
+                this.#options.request ? this.#drawPart("machine", "State machine", false, () => this.#drawMachine(state)) : null,
             ),
         );
     }
@@ -397,6 +403,13 @@ export class SearchViewer {
                 h("button", { key: format, class: "small", onclick: () => save(`search.${suffix}`, type, write[format]()) }, words),
             ),
         );
+    }
+
+    /** @param {SearchState} state */
+    #drawMachine(state) {
+        const { request, app } = this.#options;
+        const module = request && this.#module("machine");
+        return module && (this.#machine ??= new module.MachinePart(request, () => app.update())).draw(this.trace, state);
     }
 
     /** The key to the shapes, and the explanations of the views. */

@@ -171,7 +171,7 @@ export class GlassPage {
         if (this.#pair) this.#closeViewers();
         if (!first.trace || this.#viewer?.trace === first.trace) return this.#viewer?.onGrow();
         this.#closeViewers();
-        this.#viewer = new SearchViewer({ app: this.#app, trace: first.trace, ...this.#viewing });
+        this.#viewer = new SearchViewer({ app: this.#app, trace: first.trace, request: this.#subject, ...this.#viewing });
     }
 
     /**
@@ -194,6 +194,12 @@ export class GlassPage {
         this.#viewer?.stop();
         this.#pair?.stop();
         this.#viewer = this.#pair = null;
+    }
+
+    /** The request of the first search; null for a lesson's, and for a match, whose moves the server has. */
+    get #subject() {
+        const request = requestOf(this.#state);
+        return request && request.match === undefined ? request : null;
     }
 
     /** The options of the viewers: the first step and view, and the callbacks for others. */

@@ -72,6 +72,8 @@ export class LearnPage {
                     null,
                     "Each lesson shows a whole search, step by step: what the algorithm visits, what it cuts off, and why. ",
                     h("a", { href: "/glass" }, "Search a position or a tree of your own"),
+                    ". Who types a printed algorithm and gets another number finds out why: ",
+                    h("a", { href: "/listings" }, "the printed listings, and what to correct in them"),
                     ".",
                 ),
             ),

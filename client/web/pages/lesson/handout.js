@@ -5,6 +5,7 @@
  * @import {Question} from "./answers.js"
  * @import {FigureNode} from "./figure.js"
  * @import {FigureExerciseBody} from "./figure-exercise.js"
+ * @import {ListingLine} from "./listing-exercise.js"
  * @import {QuizBody} from "./practice.js"
  * @import {SearchTrace} from "../../glass/trace/trace.js"
  * @import {Content, VNode} from "../../shell/elements.js"
@@ -49,7 +50,7 @@ export function drawHandout({ lesson, body, trace, hasAnswers, address }) {
             ? h("p", null, h("strong", null, "With answers"))
             : h("p", { class: "for-names" }, "Name: ", h("span", { class: "rule" })),
         h("p", null, lesson.page),
-        hasAnswers ? drawSearch(trace) : drawGiven(body, trace),
+        hasAnswers && body.exercise?.kind !== "listing" ? drawSearch(trace) : drawGiven(body, trace),
         asked.length > 0 ? h("h2", null, "Questions") : null,
         h(
             "ol",
@@ -80,6 +81,7 @@ function questionsOf({ questions, exercise }) {
             { text: "Write the tree in an order in which it sees as few leaves as possible.", kind: "text", reason: `The least possible is ${least_leaves}.` },
         ];
     }
+    if (exercise?.kind === "listing") return [{ text: exercise.text, kind: "text", reason: exercise.reason }];
     if (exercise?.kind === "statements")
         return exercise.statements.map(({ text, is_true, reason }) => ({ text, kind: "true_false", reason: `${is_true ? "True" : "False"}. ${reason}` }));
     if (questions.length <= MAX_QUESTIONS) return questions;
@@ -94,11 +96,21 @@ function questionsOf({ questions, exercise }) {
  * @returns {Content}
  */
 function drawGiven({ questions, exercise, figure }, trace) {
+    if (exercise?.kind === "listing") return drawListing(exercise.lines);
     if (exercise?.kind === "statements") return null;
     const root = exercise?.root ?? figure ?? questions.find((question) => question.figure)?.figure;
     if (!root) return drawSearch(trace, 0);
     const below = exercise?.kind === "figure" ? (/** @type {FigureNode} */ node) => drawGaps(node, exercise) : undefined;
     return drawFigure({ root, label: "The tree", below });
+}
+
+/**
+ * A listing, whose lines have numbers.
+ * @param {ListingLine[]} lines
+ */
+function drawListing(lines) {
+    const text = (/** @type {ListingLine} */ { parts }) => parts.map(([part, isAdded]) => (isAdded ? h("span", { class: "added" }, part) : part));
+    return h("ol", { class: "listing" }, lines.map((line, index) => h("li", { key: index }, h("code", null, text(line)))));
 }
 
 /**

@@ -111,7 +111,8 @@ export class LessonPage {
         /** @type {Promise<QuizBody>} */
         const request = readQuiz(this.#name);
         const styles = loadStyleSheet("pages/lesson/practice.css");
-        const [body, module] = await Promise.all([request, import("./practice.js"), styles]);
+        const listing = loadStyleSheet("lesson/listing.css");
+        const [body, module] = await Promise.all([request, import("./practice.js"), styles, listing]);
         if (this.#isStopped || this.#runs === null) return;
         this.#practice = new module.Practice(this.#app, lesson, body, this.#runs);
     }

@@ -8,6 +8,7 @@
  * @import {Question} from "./answers.js"
  * @import {FigureNode} from "./figure.js"
  * @import {FigureExerciseBody} from "./figure-exercise.js"
+ * @import {ListingExerciseBody} from "./listing-exercise.js"
  * @import {OrderExerciseBody} from "./order-exercise.js"
  * @import {StatementsExerciseBody} from "./statements-exercise.js"
  */
@@ -16,12 +17,13 @@ import { h } from "../../shell/elements.js";
 import { lessonProgress, storeProgress } from "../../lesson/progress/progress.js";
 import { FigureExercise } from "./figure-exercise.js";
 import { drawHandout } from "./handout.js";
+import { ListingExercise } from "./listing-exercise.js";
 import { OrderExercise } from "./order-exercise.js";
 import { Quiz } from "./quiz.js";
 import { LessonSharing } from "./sharing.js";
 import { StatementsExercise } from "./statements-exercise.js";
 
-/** @typedef {FigureExerciseBody | OrderExerciseBody | StatementsExerciseBody} ExerciseBody */
+/** @typedef {FigureExerciseBody | OrderExerciseBody | StatementsExerciseBody | ListingExerciseBody} ExerciseBody */
 /**
  * The questions and the exercise of a lesson, and its whole tree if it is a small one.
  * @typedef {{questions: Question[], exercise: ExerciseBody | null, figure: FigureNode | null}} QuizBody
@@ -32,7 +34,7 @@ export class Practice {
     #body;
     #runs;
     #quiz;
-    /** @type {FigureExercise | OrderExercise | StatementsExercise | null} */
+    /** @type {FigureExercise | OrderExercise | StatementsExercise | ListingExercise | null} */
     #exercise = null;
     /** The drawn sheet, and the key of its content. @type {{key: string, node: VNode} | null} */
     #handout = null;
@@ -58,6 +60,7 @@ export class Practice {
         const solved = () => storeProgress(lesson.name, { ...lessonProgress(lesson.name), isSolved: true });
         if (body.exercise?.kind === "figure") this.#exercise = new FigureExercise(app, body.exercise, solved);
         if (body.exercise?.kind === "order") this.#exercise = new OrderExercise(app, body.exercise, solved);
+        if (body.exercise?.kind === "listing") this.#exercise = new ListingExercise(app, body.exercise, solved);
         if (body.exercise?.kind === "statements") this.#exercise = new StatementsExercise(app, body.exercise, solved);
     }
 

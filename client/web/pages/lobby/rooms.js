@@ -222,7 +222,6 @@ function drawRoom(room, game, join) {
                         "span",
                         { class: ["player-name", !occupant && "nobody", away.has(seat) && "away"] },
                         h("bdi", null, occupantName(occupant)),
-                        away.has(seat) ? " (away)" : null,
                     ),
                 ),
             ),
@@ -234,6 +233,6 @@ function drawRoom(room, game, join) {
                   { class: "main small", "aria-label": `Join ${room.title}`, onclick: () => join(room.room) },
                   "Join",
               )
-            : h("span", { class: "hint muted" }, isLeft ? "Look in" : "Watch"),
+            : h("span", { class: "hint muted" }, isLeft ? (away.size > 0 ? "Away" : "Look in") : "Watch"),
     );
 }

@@ -24,6 +24,7 @@ import { ChanceView } from "./chances.js";
 import { LoadedMatch } from "./loaded-match.js";
 import { Navigation } from "./navigation.js";
 import { drawFailure, drawInfo, drawMoveCard, drawPlayback, drawPrintHead, drawSlider } from "./parts.js";
+import { openDownload, openEmbed } from "./files.js";
 import { drawReport } from "./report.js";
 import { Searches } from "./searches.js";
 import { drawLine, drawVerdict } from "./verdict.js";
@@ -185,12 +186,12 @@ export class ReplayPage {
                 this.#drawState(match, shown),
                 this.#drawTabs(selected, thinking !== null),
                 drawPanel("thinking", selected, thinking),
-                drawPanel("moves", selected, drawMoveCard(match, { shown, go, analysis: this.#analysis, playOn, isOpening: this.#isOpening })),
+                drawPanel("moves", selected, drawMoveCard(match, { shown, go, analysis: this.#analysis, playOn, isOpening: this.#isOpening, download: () => openDownload(this.#app, match) })),
             ),
             h(
                 "div",
                 { class: "left" },
-                drawPanel("room", selected, drawInfo(this.#app, match, { share: this.#share, shown, flip: () => this.#turnBoard() })),
+                drawPanel("room", selected, drawInfo(this.#app, match, { share: this.#share, shown, flip: () => this.#turnBoard(), embed: () => this.#embed(match, shown) })),
                 drawPanel("analysis", selected, this.#drawAnalysis(match, shown)),
             ),
         );
@@ -318,6 +319,14 @@ export class ReplayPage {
     #setOpening(isOpening) {
         this.#isOpening = isOpening;
         this.#app.update();
+    }
+
+    /**
+     * @param {StoredMatch} match
+     * @param {number} shown
+     */
+    #embed(match, shown) {
+        openEmbed(this.#app, match, { origin: this.#share.origin, ply: shown, flip: this.#isTurned });
     }
 
     #turnBoard() {

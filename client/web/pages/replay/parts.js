@@ -87,9 +87,9 @@ export function drawPlayback(playback, toggle, hasTimes) {
 /**
  * The moves with their marks, the result, and the links of the shown ply.
  * @param {StoredMatch} match
- * @param {{shown: number, go: (ply: number) => void, analysis: MatchAnalysis, playOn: (() => void) | null, isOpening: boolean}} state
+ * @param {{shown: number, go: (ply: number) => void, analysis: MatchAnalysis, playOn: (() => void) | null, isOpening: boolean, download: () => void}} state
  */
-export function drawMoveCard(match, { shown, go, analysis, playOn, isOpening }) {
+export function drawMoveCard(match, { shown, go, analysis, playOn, isOpening, download }) {
     const list = drawMoves({
         moves: match.moves,
         shown,
@@ -116,6 +116,7 @@ export function drawMoveCard(match, { shown, go, analysis, playOn, isOpening }) 
             { class: "ways-on" },
             playOn ? h("button", { class: "small", "aria-busy": isOpening, onclick: playOn }, isOpening ? "Opening…" : "Play on from here") : null,
             match.withheld ? null : drawGlassLink(match.match, shown),
+            match.formats ? h("button", { class: "small", onclick: download }, "Download") : null,
         ),
     );
 }
@@ -131,9 +132,9 @@ export function markOf(entry) {
 /**
  * @param {App} app
  * @param {StoredMatch} match
- * @param {{share: Share, shown: number, flip: () => void}} state
+ * @param {{share: Share, shown: number, flip: () => void, embed: () => void}} state
  */
-export function drawInfo(app, match, { share, shown, flip }) {
+export function drawInfo(app, match, { share, shown, flip, embed }) {
     const options = optionsText(match.options);
     const when = match.finished_ms ?? match.started_ms;
     return h(
@@ -154,6 +155,7 @@ export function drawInfo(app, match, { share, shown, flip }) {
             drawFlip(flip),
             drawSettingsButton(app),
             h("button", { class: "small", onclick: () => print() }, "Print"),
+            h("button", { class: "small", onclick: embed }, "Embed"),
         ),
         match.seats.map((occupant, seat) =>
             occupant.kind === "ai" || occupant.identity === match.seats[seat - 1]?.identity

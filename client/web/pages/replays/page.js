@@ -10,6 +10,7 @@
 
 import { listGames, listMatches } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
+import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { agoText, sentence } from "../../shell/words.js";
 import { drawMatch } from "../../ui/matches/matches.js";
 import { addressOf, leavesOutMatches, parametersOf, parseFilter, withChanges } from "./filter.js";
@@ -136,8 +137,29 @@ export class ReplaysPage {
                 : null,
             h("p", { key: "state", class: "muted", role: "status" }, this.#stateText()),
             this.#state === "failed" ? h("p", { key: "failed", role: "alert" }, `The matches could not be loaded. ${this.#failure}`) : null,
+            this.#matches.length > 0 ? h("p", { key: "files" }, h("button", { class: "small", onclick: () => void this.#openDownload() }, "Download these matches")) : null,
             this.#state === "failed" ? h("button", { class: "more", onclick: () => void this.#load() }, "Try again") : this.#drawPages(),
         );
+    }
+
+    /** Opens the dialog with the files of all matches that the filter accepts, of every page. */
+    async #openDownload() {
+        const { before: _before, after: _after, ...filter } = parametersOf(this.#filter);
+        const game = this.#games.find(({ id }) => id === filter.game);
+        // Every game has these two formats.
+        const general = this.#games[0]?.formats?.filter(({ name }) => name === "pgn" || name === "jsonl") ?? [];
+        try {
+            const [{ openDownload }] = await Promise.all([import("../../ui/files.js"), loadStyleSheet("ui/files.css")]);
+            await openDownload({
+                formats: game?.formats ?? general,
+                pathOf: (format) => `/api/export?${new URLSearchParams({ ...filter, format })}`,
+                hasText: false,
+                note: `The file has all finished public matches${leavesOutMatches(this.#filter) ? " that fit the filter" : ""}, the latest first.`,
+                announce: (text) => this.#app.announce(text),
+            });
+        } catch {
+            this.#app.toast("The server did not answer; try again when it is connected");
+        }
     }
 
     /** What the page is doing, or why it is not full; "" if there is nothing to say. */

@@ -11,10 +11,9 @@ import { askToConfirm } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
-import { claimReason, isBarred, isOneScreen, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
+import { claimReason, isBarred, isInviting, isOneScreen, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
 import { hasAi } from "../../ui/table.js";
 import { frozenText, occupantName, resultForViewer, sideName } from "../../shell/words.js";
-import { drawAgain } from "./score.js";
 
 /**
  * The state of the room or of its match in a few words.
@@ -51,9 +50,10 @@ export const BARRED_TEXT = "The host keeps this seat for someone else. You may w
  * @param {App} app
  * @param {Room} room
  * @param {Content} offers
+ * @param {Content} [again] the buttons for another match
  * @returns {Content}
  */
-export function drawActions(app, room, offers) {
+export function drawActions(app, room, offers, again = null) {
     const { match } = room;
     if (!match) return null;
     if (!match.over)
@@ -65,7 +65,7 @@ export function drawActions(app, room, offers) {
         ];
     return [
         offers,
-        drawAgain(app, room),
+        again,
         match.moves.length > 0 && h("a", { key: "replay", class: "button", href: `/match/${match.id}` }, "Replay"),
         match.moves.length > 0 && h("a", { key: "analyse", class: "button", href: `/match/${match.id}?analyse` }, "Analyse"),
     ];
@@ -139,8 +139,8 @@ export function drawSeatActions(app, room, seat, drawAiForm) {
         const sit = send({ t: "sit", room: room.id, seat });
         return [
             permits(model, "sit") ? h("button", { class: "small main", onclick: sit }, "Sit here") : null,
-            // Before the first match the invitation has these buttons.
-            room.match && permits(model, "add_ai") ? drawAiForm() : null,
+            // Where the room invites, the card has these buttons.
+            !isInviting(room) && permits(model, "add_ai") ? drawAiForm() : null,
         ];
     }
     if (seat === mySeat(model) && permits(model, "stand"))

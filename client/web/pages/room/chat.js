@@ -73,6 +73,12 @@ export function drawChat(chat) {
         tabindex: 0,
         onscroll: scroll,
     };
+    /** @type {(event: Event) => void} */
+    const oninput = (event) => {
+        const text = limitCharacters(event, MAX_CHAT_CHARACTERS);
+        clearError();
+        extras?.onInput(text);
+    };
     const input = {
         name: "text",
         dir: "auto",
@@ -81,11 +87,7 @@ export function drawChat(chat) {
         "aria-label": "Say something",
         "aria-invalid": error !== null,
         "aria-describedby": error === null ? null : "say-error",
-        oninput: (/** @type {Event} */ event) => {
-            limitCharacters(event, MAX_CHAT_CHARACTERS);
-            clearError();
-            if (event.currentTarget instanceof HTMLInputElement) extras?.onInput(event.currentTarget.value);
-        },
+        oninput,
         onblur: () => {
             clearError();
             extras?.onInput("");

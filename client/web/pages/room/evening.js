@@ -2,7 +2,7 @@
  * The matches of a room, of all its games, with their results and links to their replays. The page loads
  * this module when somebody asks for them.
  *
- * @import {App} from "../../shell/app.js"
+ * @import {Content} from "../../shell/elements.js"
  * @import {Room} from "../../shell/model.js"
  */
 
@@ -11,14 +11,13 @@ import { h } from "../../shell/elements.js";
 import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { openDialog } from "../../ui/dialogs.js";
 import { drawMatch } from "../../ui/matches/matches.js";
-import { drawScore } from "./score.js";
 
 /**
  * Opens the list. A link in it closes it.
- * @param {App} app
  * @param {Room} room
+ * @param {Content} score the score of the players of now
  */
-export async function openEvening(app, room) {
+export async function openEvening(room, score) {
     const [{ matches }] = await Promise.all([
         listRoomMatches(room.id),
         loadStyleSheet("ui/matches/matches.css"),
@@ -34,7 +33,7 @@ export async function openEvening(app, room) {
         title: "The matches of this room",
         name: "evening",
         content: [
-            drawScore(room),
+            score,
             h("ol", { class: "list matches", onclick: leave }, played.map((match) => drawMatch(match, Date.now()))),
         ],
         buttons: h("button", { class: "main", value: "", autofocus: true }, "Close"),

@@ -11,7 +11,7 @@
 import { registerGuest } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { isolated } from "../../shell/isolation.js";
-import { MAX_NAME_CHARACTERS, limitCharacters } from "../../shell/frame.js";
+import { nameField } from "../../shell/frame.js";
 import { isInviting, mySeat, permits } from "../../shell/viewer.js";
 import { sideName } from "../../shell/words.js";
 
@@ -165,23 +165,17 @@ export class Invitation {
      * @param {((event: Event) => void) | null} [onchange]
      */
     #drawNameField(value, onchange = null) {
-        const oninput = (/** @type {Event} */ event) => {
-            limitCharacters(event, MAX_NAME_CHARACTERS);
+        // Not when it is left: the button under the pointer would move away before the click.
+        const clearRefusal = () => {
             if (!this.#refusal && !this.#isSaved) return;
             this.#refusal = "";
             this.#isSaved = false;
             this.#app.update();
         };
         return h("input", {
-            name: "name",
-            dir: "auto",
-            value,
-            autocomplete: "nickname",
-            spellcheck: "false",
+            ...nameField(value, clearRefusal),
             "aria-invalid": this.#refusal ? "true" : null,
             "aria-describedby": this.#refusal ? "name-refusal" : null,
-            // Not when it is left: the button under the pointer would move away before the click.
-            oninput,
             onchange,
         });
     }

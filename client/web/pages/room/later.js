@@ -16,6 +16,7 @@ import { hasAi } from "../../ui/table.js";
  * browser early what a room needs.
  */
 export const PARTS = {
+    after: () => load(import("./after.js")),
     aiForm: () => load(import("./ai-form.js")),
     invitation: () => load(import("./invitation.js")),
     opponent: () => load(import("./opponent.js")),
@@ -49,6 +50,7 @@ export function neededParts(model, room) {
         if (permits(model, "add_ai")) needed.push("aiForm");
         if (isInviting(room)) needed.push("invitation");
     }
+    if (match && (match.over || match.number > 1)) needed.push("after");
     if (hasAi(match?.seats ?? seats) || Object.keys(room.thoughts).length > 0) needed.push("thinking");
     const hasGone = presence?.gone_ms?.some((ms) => ms !== null) ?? false;
     const hasOffer = room.offers.length > 0 || room.takebacks.length > 0 || room.next;
@@ -66,6 +68,7 @@ export function expectedParts(model, room) {
     const { match } = room;
     /** @type {PartName[]} */
     const expected = [];
+    if (match) expected.push("after");
     if (match && !hasAi(match.seats) && !isOneScreen(room)) expected.push("opponent");
     if (permits(model, "let_ai_play")) expected.push("thinking");
     return expected;

@@ -7,6 +7,7 @@
  * @import {Model, Room} from "../../shell/model.js"
  * @import {Player} from "../../ui/players.js"
  * @import {ChatExtras} from "./chat-extras.js"
+ * @import {RoomFeedback} from "./feedback.js"
  * @import {Hints} from "./hints.js"
  * @import {BoardArrow} from "../../board/arrows.js"
  */
@@ -17,11 +18,10 @@ import { drawChat } from "./chat.js";
 import { closeDialogs } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { keyOf } from "../../shell/keys.js";
-import { headPly, isClosed, scoreBetween } from "../../shell/model.js";
+import { headPly, isClosed } from "../../shell/model.js";
 import { isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
 import { drawGlassLink, drawMoves, drawStepper, plyForKey, scrollToShown } from "../../ui/moves.js";
 import { drawActions, drawSeatActions, statusText } from "./actions.js";
-import { RoomFeedback } from "./feedback.js";
 import { PARTS, Part, expectedParts, neededParts } from "./later.js";
 import { MissingParts } from "./missing.js";
 import { Muted, browserStorage } from "./muted.js";
@@ -29,7 +29,7 @@ import { nameMarks } from "./names.js";
 import { drawTurning, sideOfBoard, turnsBoard } from "./one-screen.js";
 import { describePly, drawInfo, drawRefusal, drawStatus } from "./parts.js";
 import { RoomTabs } from "./tabs.js";
-import { drawScore, scorePoints } from "./score.js";
+import { scoreBetween, scorePoints } from "./score.js";
 import { SentMove } from "./sent-move.js";
 import { Share } from "../../ui/share.js";
 import { openKeysHelp } from "../../ui/sheets.js";
@@ -42,8 +42,12 @@ const NO_MOVES = [];
 /** The same for scenes without arrows. @type {BoardArrow[]} */
 const NO_ARROWS = [];
 
+/** Maximum number of things that wait for the module that tells them. */
+const MAX_UNTOLD = 200;
+
 /** @implements {Page} */
 export class RoomPage {
+    #isStopped = false;
     #app;
     #id;
     /** The earlier ply that is shown; null shows the newest position. @type {number | null} */
@@ -57,7 +61,10 @@ export class RoomPage {
     #presenceAt_ms = 0;
     /** The people whose lines of chat are hidden. */
     #muted = new Muted(browserStorage());
-    #feedback;
+    /** Tells what happens; it is loaded after the first drawing. @type {RoomFeedback | null} */
+    #feedback = null;
+    /** What it tells when it has arrived. @type {((feedback: RoomFeedback) => void)[]} */
+    #untold = [];
     #tabs;
     #share;
     #parts;
@@ -88,12 +95,12 @@ export class RoomPage {
     constructor(app, id) {
         this.#app = app;
         this.#id = id;
-        this.#missingParts = new MissingParts(app, (events, lastV) => this.#feedback.addHistory(events, lastV));
-        this.#feedback = new RoomFeedback(app);
+        this.#missingParts = new MissingParts(app, (events, lastV) => this.#tell((feedback) => feedback.addHistory(events, lastV)));
         this.#sentMove = new SentMove(app);
         this.#tabs = new RoomTabs(app);
         this.#share = new Share("Link to this room", `/room/${id}`, () => app.update(), (text) => app.announce(text));
         this.#parts = {
+            after: new Part(app, PARTS.after, (module) => module),
             aiForm: new Part(app, PARTS.aiForm, ({ drawAiForm }) => drawAiForm),
             invitation: new Part(app, PARTS.invitation, ({ Invitation }) => new Invitation(app, this.#share)),
             opponent: new Part(app, PARTS.opponent, ({ Opponent }) => {
@@ -120,6 +127,7 @@ export class RoomPage {
     }
 
     async #loadExtras() {
+        void this.#loadFeedback();
         const hints = import("./hints.js").catch(() => null);
         const loaded = await import("./chat-extras.js").catch(() => null);
         this.#extras = loaded && new loaded.ChatExtras(this.#app);
@@ -128,9 +136,24 @@ export class RoomPage {
         this.#app.update();
     }
 
+    async #loadFeedback() {
+        const loaded = await import("./feedback.js").catch(() => null);
+        if (!loaded || this.#feedback || this.#isStopped) return;
+        this.#feedback = new loaded.RoomFeedback(this.#app);
+        for (const tell of this.#untold.splice(0)) tell(this.#feedback);
+        this.#app.update();
+    }
+
+    /** @param {(feedback: RoomFeedback) => void} tell */
+    #tell(tell) {
+        if (this.#feedback) tell(this.#feedback);
+        else this.#untold = [...this.#untold.slice(-MAX_UNTOLD), tell];
+    }
+
     stop() {
+        this.#isStopped = true;
         for (const part of Object.values(this.#parts)) part.stop();
-        this.#feedback.stop();
+        this.#feedback?.stop();
         this.#tabs.stop();
         this.#app.session.followRoom(null);
     }
@@ -145,6 +168,7 @@ export class RoomPage {
 
     onReconnect() {
         for (const part of Object.values(this.#parts)) part.retry();
+        if (!this.#feedback) void this.#loadFeedback();
     }
 
     /**
@@ -152,7 +176,7 @@ export class RoomPage {
      * @param {Model} before
      */
     onEvent(event, before) {
-        this.#feedback.onEvent(event, before);
+        this.#tell((feedback) => feedback.onEvent(event, before));
     }
 
     /** @param {Model} before */
@@ -167,11 +191,19 @@ export class RoomPage {
         if (before.room?.match && !before.room.match.over && room.match?.over) closeDialogs("confirm");
         if (this.#shown !== null && this.#shown >= headPly(room)) this.#shown = null; // moves were taken back
         this.#sentMove.forgetUnlessOpen(room);
-        if (before.room && before.room !== room) this.#feedback.onRoomChange(before.room, room);
+        if (before.room && before.room !== room) this.#tellChange(before.room, room);
         if (before.room !== room) this.#announce(room);
         this.#missingParts.request(room, this.#shown ?? headPly(room));
         if (room.v > 0 && (before.room?.v ?? 0) === 0) this.#missingParts.requestHistory(room);
         if (this.#wantsSeat && room.v > 0) this.#takeSeat(room);
+    }
+
+    /**
+     * @param {Room} before
+     * @param {Room} room
+     */
+    #tellChange(before, room) {
+        this.#tell((feedback) => feedback.onRoomChange(before, room));
     }
 
     /** @param {Room} room */
@@ -242,7 +274,7 @@ export class RoomPage {
             h(
                 "div",
                 { class: "left" },
-                drawPanel("room", selected, drawInfo(room, this.#share.draw(), this.#app)),
+                drawPanel("room", selected, drawInfo(room, this.#share.draw(), this.#app, this.#parts.after.shown?.drawEveningButton(this.#app, room))),
                 drawPanel("chat", selected, this.#drawChat(room)),
             ),
         );
@@ -358,11 +390,11 @@ export class RoomPage {
                     this.#canTurnBoard(room) ? drawFlip(() => this.#turnBoard()) : null,
                 ),
             ),
-            over ? drawScore(room) : null,
+            over ? this.#parts.after.shown?.drawScore(room) : null,
             over && room.frozen !== null && isClosed(room) ? h("p", { class: "muted" }, frozenText(room.frozen, false)) : null,
             room.match && !over ? opponent?.drawGone(room) : null,
             this.#shown === null ? null : h("button", { key: "back", class: "to-live", onclick: back }, "Back to the match"),
-            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room, opponent?.drawOffers(room)), opponent?.drawBarring(room), this.#hints?.draw(room)),
+            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room, opponent?.drawOffers(room), this.#parts.after.shown?.drawAgain(this.#app, room)), opponent?.drawBarring(room), this.#hints?.draw(room)),
         );
     }
 
@@ -403,7 +435,7 @@ export class RoomPage {
         return drawChat({
             room,
             extras: this.#extras,
-            log: this.#feedback.lines,
+            log: this.#feedback?.lines ?? [],
             error: this.#chatError,
             clearError: () => this.#chatError !== null && refuse(null),
             send,

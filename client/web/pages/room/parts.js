@@ -12,7 +12,6 @@ import { seatOf } from "../../ui/moves.js";
 import { drawRulesButton } from "../../ui/rules.js";
 import { drawSettingsButton } from "../../ui/sheets.js";
 import { numberedMove, optionsText, plural, sentenceOf, sideName } from "../../shell/words.js";
-import { drawEveningButton } from "./score.js";
 
 /**
  * The page for a room that cannot be opened, with the server's reason.
@@ -44,10 +43,10 @@ export function drawStatus(text, result) {
  * @param {Room} room
  * @param {VNode} share
  * @param {App} app
+ * @param {Content} matches the button that opens the list of the room's matches
  * @returns {Content}
  */
-export function drawInfo(room, share, app) {
-    const { description, presence, match } = room;
+export function drawInfo({ description, presence, match }, share, app, matches) {
     if (!description) return null;
     const options = optionsText(description.options);
     const watching = presence?.watching ?? 0;
@@ -67,7 +66,7 @@ export function drawInfo(room, share, app) {
             { class: "muted facts" },
             `${visibility}${match ? `, match ${match.number}` : ""}`,
             drawRulesButton(description.game, description.title),
-            drawEveningButton(app, room),
+            matches,
         ),
         h("div", { class: "share-and-settings" }, share, drawSettingsButton(app)),
     );

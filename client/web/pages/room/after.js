@@ -1,0 +1,127 @@
+/**
+ * What a room shows after a match: the score of its players, and the buttons for the next match. The
+ * page loads this module with the first match.
+ *
+ * @import {App} from "../../shell/app.js"
+ * @import {Content} from "../../shell/elements.js"
+ * @import {Room} from "../../shell/model.js"
+ */
+
+import { h } from "../../shell/elements.js";
+import { icon } from "../../shell/icons.js";
+import { isOneScreen, permits, viewerSeat } from "../../shell/viewer.js";
+import { occupantName } from "../../shell/words.js";
+import { hasAi } from "../../ui/table.js";
+import { scoreBetween, scorePoints } from "./score.js";
+
+/**
+ * "Ada 2 : 1 Ben": the score of the players on the seats over the matches of the room; null without one.
+ * @param {Room} room
+ * @returns {Content}
+ */
+export function drawScore(room) {
+    const score = scoreBetween(room);
+    if (score === null) return null;
+    const [first, second] = room.seats.map((occupant) => h("bdi", null, playerName(occupant)));
+    return h(
+        "p",
+        { class: "series", key: "series", title: "The score over the matches of this room" },
+        first ?? null,
+        h("b", null, ` ${scorePoints(score[0] ?? 0)} : ${scorePoints(score[1] ?? 0)} `),
+        second ?? null,
+    );
+}
+
+/**
+ * The player of a seat in the score, in which all AIs are one.
+ * @param {Room["seats"][number]} occupant
+ */
+function playerName(occupant) {
+    if (occupant?.kind !== "ai") return occupantName(occupant);
+    return occupant.kept_for ? occupantName({ ...occupant.kept_for }) : "the computer";
+}
+
+/**
+ * The buttons for the next match: of the same game, after a loss against a level also with another
+ * level, and of any game.
+ * @param {App} app
+ * @param {Room} room
+ * @returns {Content}
+ */
+export function drawAgain(app, room) {
+    return [drawSame(app, room), drawNextGame(app, room)];
+}
+
+/**
+ * @param {App} app
+ * @param {Room} room
+ * @returns {Content}
+ */
+function drawSame(app, room) {
+    if (room.offers.length > 0 && permits(app.model, "decline")) return null;
+    if (!permits(app.model, "rematch")) return null;
+    const send = () => void app.command({ t: "rematch", room: room.id });
+    // The answer to an open proposal is the main button then.
+    const main = room.next === null && "main";
+    const button = (/** @type {string} */ text) => h("button", { key: "rematch", class: [main], onclick: send }, icon("again"), text);
+    const level = lostAgainst(app, room);
+    if (level === null) return button(hasAi(room.seats) || isOneScreen(room) ? "Play again" : "Offer a rematch");
+    return [drawLevel(app, room, "Easier", level - 1), button("Same again"), drawLevel(app, room, "Harder", level + 1)];
+}
+
+/**
+ * The level of the AI against which the viewer has lost; null after any other match.
+ * @param {App} app
+ * @param {Room} room
+ */
+function lostAgainst({ model }, { match, seats }) {
+    const seat = viewerSeat(model);
+    if (seat === null || match?.over?.winner !== 1 - seat) return null;
+    const opponent = seats[1 - seat];
+    return opponent?.kind === "ai" && !opponent.kept_for ? (opponent.level ?? null) : null;
+}
+
+/**
+ * @param {App} app
+ * @param {Room} room
+ * @param {string} text
+ * @param {number} level
+ */
+function drawLevel(app, { id, description }, text, level) {
+    if (!description || level < 1 || level > description.levels || !permits(app.model, "next_game")) return null;
+    const { game, options } = description;
+    const send = () => void app.command({ t: "next_game", room: id, game, options, seats: [1, 0], level });
+    return h("button", { key: text, title: `Level ${level} ${description.level_names?.[level - 1] ?? ""}`, onclick: send }, text);
+}
+
+/**
+ * The button that opens the choice of the next game.
+ * @param {App} app
+ * @param {Room} room
+ */
+function drawNextGame(app, room) {
+    if (!permits(app.model, "next_game")) return null;
+    return h("button", { key: "next", onclick: () => opens(app, import("./next-game.js"), (m) => m.openNextGame(app, room)) }, "Next game…");
+}
+
+/**
+ * The button that opens the list of the room's matches; null before the end of the first one.
+ * @param {App} app
+ * @param {Room} room
+ */
+export function drawEveningButton(app, room) {
+    if (!room.match || (room.match.number === 1 && !room.match.over)) return null;
+    const open = () => opens(app, import("./evening.js"), (module) => module.openEvening(room, drawScore(room)));
+    return h("button", { class: "small", key: "evening", onclick: open }, "All matches");
+}
+
+/**
+ * Opens what a module has, when it has arrived.
+ * @template Module
+ * @param {App} app
+ * @param {Promise<Module>} module
+ * @param {(module: Module) => Promise<void>} open
+ */
+function opens(app, module, open) {
+    module.then(open).catch(() => app.toast("The server did not answer; try again when it is connected"));
+}

@@ -1,0 +1,113 @@
+/**
+ * The dialogs that give a match or a list of matches to other programs: files to download, the text
+ * of a match, and the HTML that shows a match in another page.
+ *
+ * @import {FileFormat} from "../shell/api.js"
+ * @import {VNode} from "../shell/elements.js"
+ */
+
+import { openDialog } from "./dialogs.js";
+import { h } from "../shell/elements.js";
+import { icon } from "../shell/icons.js";
+
+/** The size of a match in a frame, in CSS pixels, as `GET /api/oembed` has it. */
+const FRAME = { width: 480, height: 640 };
+
+/**
+ * Opens the dialog with the files of a match or of a list, the usual format first.
+ * @param {{formats: FileFormat[], pathOf: (format: string) => string, hasText: boolean, note: string, announce: (text: string) => void}} files
+ *     `hasText` offers the text of the first format to copy
+ */
+export async function openDownload({ formats, pathOf, hasText, note, announce }) {
+    const links = formats.map(({ name, title, suffix }, index) =>
+        h(
+            "a",
+            { class: index ? "button" : "button main", href: pathOf(name), download: true },
+            title,
+            h("span", { class: "muted" }, ` .${suffix}`),
+        ),
+    );
+    const first = formats[0];
+    const copy = async (/** @type {Event} */ { currentTarget }) => {
+        if (!(currentTarget instanceof HTMLButtonElement) || !first) return;
+        const isCopied = await copyText(readText(pathOf(first.name)), currentTarget);
+        currentTarget.textContent = isCopied ? "Copied" : "It could not be copied";
+        announce(isCopied ? "Copied as text" : "The text could not be copied");
+    };
+    await openDialog({
+        title: "Download",
+        name: "files",
+        content: [
+            h("div", { class: "file-links" }, links),
+            h("p", { class: "muted" }, note),
+            hasText ? h("button", { class: "small", onclick: (/** @type {Event} */ event) => void copy(event) }, `Copy as text (${first?.title})`) : null,
+        ],
+        buttons: h("button", null, "Close"),
+    });
+}
+
+/**
+ * Opens the dialog with the HTML that shows a match in another page.
+ * @param {{path: string, origin: string, ply: number, flip: boolean, title: string, announce: (text: string) => void}} match
+ */
+export async function openEmbed({ path, origin, ply, flip, title, announce }) {
+    const address = `${origin}/embed${path}?ply=${ply}${flip ? "&flip=1" : ""}`;
+    const { width, height } = FRAME;
+    const code = `<iframe src="${escaped(address)}" width="${width}" height="${height}" style="border:0;max-width:100%" title="${escaped(title)}" loading="lazy"></iframe>`;
+    const copy = async (/** @type {Event} */ { currentTarget }) => {
+        if (!(currentTarget instanceof HTMLButtonElement)) return;
+        const isCopied = await copyText(Promise.resolve(code), currentTarget);
+        currentTarget.lastElementChild?.replaceChildren(isCopied ? "Copied" : "It could not be copied");
+        announce(isCopied ? "HTML copied" : "The HTML could not be copied");
+    };
+    const select = (/** @type {Event} */ { currentTarget }) =>
+        currentTarget instanceof HTMLTextAreaElement && currentTarget.select();
+    await openDialog({
+        title: "Show in another page",
+        name: "files",
+        content: [
+            h("p", null, "This line of HTML shows the match in a page or a course, with its moves to step through."),
+            h("textarea", { class: "frame-code", readonly: true, rows: 5, "aria-label": "HTML of the frame", onfocus: select }, code),
+            h("button", { class: "small", onclick: (/** @type {Event} */ event) => void copy(event) }, icon("copy"), h("span", null, "Copy")),
+            h("p", { class: "muted" }, h("a", { href: address, target: "_blank", rel: "noopener" }, "Look at it"), ". Only matches of public rooms are shown."),
+        ],
+        buttons: h("button", null, "Close"),
+    });
+}
+
+/** @param {string} path */
+async function readText(path) {
+    const response = await fetch(path);
+    if (!response.ok) throw new Error(`the server answered ${response.status}`);
+    return await response.text();
+}
+
+/**
+ * Copies a text that may be on its way. The clipboard API needs TLS; without it the deprecated
+ * command is used.
+ * @param {Promise<string>} coming
+ * @param {HTMLElement} beside
+ * @returns {Promise<boolean>}
+ */
+async function copyText(coming, beside) {
+    const text = await coming.catch(() => null);
+    if (text === null) return false;
+    try {
+        await navigator.clipboard.writeText(text);
+        return true;
+    } catch {
+        const field = document.createElement("textarea");
+        field.value = text;
+        beside.after(field);
+        field.select();
+        const isCopied = document.execCommand("copy");
+        field.remove();
+        beside.focus();
+        return isCopied;
+    }
+}
+
+/** @param {string} text */
+function escaped(text) {
+    return text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
+}
