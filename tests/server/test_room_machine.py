@@ -142,7 +142,7 @@ def count_points(events: list[RoomEvent]) -> dict[frozenset[str], dict[str, int]
             players = [occupant.identity for occupant in event.seats]
         elif isinstance(event, Finished):
             pair = frozenset(players)
-            if len(pair) < 2 or event.how in ("abort", "failure"):
+            if len(pair) < 2 or event.how in ("abort", "failure", "noshow"):
                 continue
             of_pair = points.setdefault(pair, dict.fromkeys(pair, 0))
             for seat, player in enumerate(players):
