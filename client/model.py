@@ -422,7 +422,10 @@ def _apply_clock(model: Model, event: TimeAdded | Held | Released) -> Model:
             since_ms = max(clock.since_ms, event.since_ms)
             clock = replace(clock, held=event.why, used_ms=used_ms, since_ms=since_ms)
         case Released():
-            clock = replace(clock, held=None, left_ms=event.clocks_ms, since_ms=event.from_ms)
+            clock = replace(
+                clock, held=None, left_ms=event.clocks_ms, since_ms=event.from_ms,
+                stages=event.stages, periods=event.periods,
+            )  # fmt: skip
     return replace(model, match=replace(match, clock=clock))
 
 

@@ -259,11 +259,17 @@ class Held(Event, frozen=True, tag="held"):
 
 
 class Released(Event, frozen=True, tag="released"):
-    """The match's clock runs again from `from_ms` on. `clocks_ms` are the times of both sides."""
+    """The match's clock runs again from `from_ms` on.
+
+    `clocks_ms` are the times of both sides, and `stages` and `periods` those of both, as in
+    `moved`: before the clock stood, the side to move may have begun a period.
+    """
 
     match: str
     clocks_ms: tuple[int, int]
     from_ms: int
+    stages: tuple[int, int] | None = None
+    periods: tuple[int, int] | None = None
 
 
 class Offered(Event, frozen=True, tag="offered"):

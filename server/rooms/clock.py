@@ -267,9 +267,16 @@ def hold(clock: Clock, why: str, since_ms: int) -> Clock:
     )  # fmt: skip
 
 
-def release(clock: Clock, clocks_ms: Sequence[int], from_ms: int) -> Clock:
-    """Returns the clock that runs again from a time on, with these times left."""
-    return replace(with_times(clock, clocks_ms), since_ms=from_ms, held=None)
+def release(
+    clock: Clock,
+    clocks_ms: Sequence[int],
+    from_ms: int,
+    stages: Sequence[int] | None = None,
+    periods: Sequence[int] | None = None,
+) -> Clock:
+    """Returns the clock that runs again from a time on, with the numbers of the event."""
+    running = with_times(clock, clocks_ms, stages, periods)
+    return replace(running, since_ms=from_ms, held=None)
 
 
 def take_back(clock: Clock, to_ply: int, turn: int, at_ms: int) -> Clock:

@@ -459,7 +459,9 @@ def _evolve_clock(room: Room, event: TimeAdded | Held | Released) -> Room:
         case Held():
             changed = clock.hold(match.clock, event.why, event.since_ms)
         case Released():
-            changed = clock.release(match.clock, event.clocks_ms, event.from_ms)
+            changed = clock.release(
+                match.clock, event.clocks_ms, event.from_ms, event.stages, event.periods
+            )
     return replace(room, match=replace(match, clock=_sound(changed)))
 
 

@@ -214,9 +214,10 @@ def hold(room: Room, command: Hold, moment: Moment) -> list[RoomEvent]:
     if since_ms >= min(flag_ms, moment.now_ms):
         return []
     held = clock.hold(match.clock, command.why, since_ms)
+    stages, periods = clock.pairs_of(held)
     return [
         Held(match.id, command.why, since_ms),
-        Released(match.id, clocks_of(held.sides), moment.now_ms),
+        Released(match.id, clocks_of(held.sides), moment.now_ms, stages, periods),
     ]
 
 

@@ -826,12 +826,14 @@ export interface Held {
     since_ms: number;
 }
 
-/** The match's clock runs again from `from_ms` on. `clocks_ms` are the times of both sides. */
+/** The match's clock runs again from `from_ms` on. `clocks_ms` are the times of both sides, and `stages` and `periods` those of both, as in `moved`: before the clock stood, the side to move may have begun a period. */
 export interface Released {
     kind: "released";
     match: string;
     clocks_ms: [number, number];
     from_ms: number;
+    stages?: [number, number] | null;
+    periods?: [number, number] | null;
 }
 
 /** The match ended. `winner` is a seat, or null when nobody won; `reason` is a sentence for people. `how` is `board` when the game's rules ended the match, `resign`, `abort`, `claim` for a claimed draw, `agreement` for an agreed one, `failure` when the AI could not move, and `gone` when a player claimed the win or a draw because the opponent had gone. It is `flag` when a side's time ran out, which the opponent wins, or nobody if the opponent cannot win by the rules; and `noshow` when a side did not finish its first turn in time, which has no result. `points` are those of both seats, if the match ended on the board of a game with points: in Othello the discs, with the empty cells for the winner. Old logs have none, or discs alone. `clocks_ms` are the times that both sides have left in a match with a clock; 0 for a side whose time ran out. */
