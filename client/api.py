@@ -92,6 +92,8 @@ class MatchRecord(Struct, frozen=True, kw_only=True):
     #: The length as text, such as "12 moves", counted as the game counts moves.
     length: str = ""
     options: dict[str, str]
+    #: The options in words; a server of an earlier version says nothing.
+    options_text: str = ""
     start: str
     moves: tuple[Played, ...]
     view: BoardView | None

@@ -118,6 +118,21 @@ class Game:
         text = " ".join(self.rules.RULES.split())
         return re.split(r"(?<=[.!?]) ", text, maxsplit=1)[0]
 
+    def options_text(self, options: Mapping[str, str]) -> str:
+        """The options of a match in words, without those that the game does not have."""
+        known = self.options
+        return ", ".join(
+            known[name].phrase(value) for name, value in options.items() if name in known
+        )
+
+    def can_be_drawn(self, options: Mapping[str, str]) -> bool:
+        """Whether a match with these options can end in a draw."""
+        hook = self.rules.can_be_drawn
+        if not self.rules.CAN_BE_DRAWN or hook is None:
+            return self.rules.CAN_BE_DRAWN
+        with RulesCall(self.id, "can_be_drawn"):
+            return bool(hook(options))
+
     def check_options(self, options: Mapping[str, str]) -> dict[str, str]:
         """All options with their values, defaults filled in; OptionError names the valid ones."""
         known = self.options

@@ -65,14 +65,20 @@ class Grid(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="grid"
 
 
 class Site(Struct, frozen=True, omit_defaults=True):
-    """A cell of a free-form board; x grows to the right, y downwards, in cell widths."""
+    """A cell of a free-form board; x grows to the right, y downwards, in cell widths.
+
+    `side` is the side that the cell belongs to, such as a house of Kalah: it has a rim in the
+    side's colour.
+    """
 
     id: str
     x: float
     y: float
     shape: SiteShape = "square"
+    side: int | None = None
 
     def __post_init__(self) -> None:
+        _keep_plain_numbers(self, "side")
         if type(self.x) not in _PLAIN or type(self.y) not in _PLAIN:
             _keep_plain_numbers(self, "x", "y")
 
@@ -96,6 +102,8 @@ class Sites(Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="site
     lines: tuple[tuple[str, ...], ...] = ()
     style: Style = "plain"
     borders: tuple[Border, ...] = ()
+    #: The second seat sees the board from the other side.
+    flips: bool = False
 
 
 class Kind(Struct, frozen=True, omit_defaults=True):
@@ -132,7 +140,8 @@ class BoardView(Struct, frozen=True, omit_defaults=True):
     `targets` maps a label, such as a column, to the cells that count as clicks on it. A label
     without cells, such as "pass", is a button beside the board. The server plays the move of such a
     button for a player who has no other move. `counted` is the noun for a side's pieces, such as
-    "disc"; clients then show how many pieces each side has on the board.
+    "disc"; clients then show how many pieces each side has on the board. With `stores`, cells by
+    side, they show how many seeds lie in the side's cells there.
     """
 
     board: Grid | Sites
@@ -140,6 +149,7 @@ class BoardView(Struct, frozen=True, omit_defaults=True):
     seats: tuple[SeatView, ...]
     targets: dict[str, tuple[str, ...]] = {}
     counted: str = ""
+    stores: tuple[tuple[str, ...], ...] = ()
 
 
 class PositionView(Struct, frozen=True, omit_defaults=True):

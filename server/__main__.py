@@ -19,6 +19,7 @@ import structlog
 
 from engine.pool.pool import Pool
 from engine.rules.overflow import ignore_overflow
+from engine.rules.registry import best_known_first, production_ids
 from server.app import RunningServer, data_location, open_server
 from server.bus.broker import broker_of
 from server.net.listener import CannotListen, PortTaken
@@ -132,7 +133,10 @@ async def _serve(settings: Settings, until_eof: bool) -> None:
 
 
 def _pool(settings: Settings) -> AbstractAsyncContextManager[Pool | None]:
-    return Pool(settings.workers) if settings.workers else contextlib.nullcontext()
+    """The pool of this node, which compiles the best known games first when it is idle."""
+    if not settings.workers:
+        return contextlib.nullcontext()
+    return Pool(settings.workers, warm=best_known_first(production_ids()))
 
 
 def _stop_at_eof(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:

@@ -47,7 +47,8 @@ def summary_text(room: "RoomSummary", address: Address) -> str:
     state = {"open": "open", "playing": room.length or "playing", "finished": "over"}[room.state]
     watching = f", {room.watching} watching" if room.watching else ""
     command = "join" if room.state == "open" else "watch"
+    options = words.options_text(room.options, room.options_text)
     return (
-        f"{room.title}{words.options_text(room.options)}: {players} ({state}{watching})\n"
+        f"{room.title}{options}: {players} ({state}{watching})\n"
         f"    plyroom {command} {address.room_url(room.room)}"
     )

@@ -21,6 +21,8 @@ MARKS: Mapping[str, tuple[str, str, str]] = {
     "check": ("!", "!", "in check"),
     "last": ("[", "]", "last move"),
 }
+#: Buttons as what a side did.
+PAST = {"pass": "passed", "swap": "swapped"}
 #: The characters to the left and right of a cell with any other mark.
 OTHER_MARK = ("(", ")")
 #: The character of an empty cell.
@@ -62,7 +64,7 @@ def draw_board(
     """Draws the position as text.
 
     Below the board it lists each side's edges, the pieces in hand, the meaning of the marks, and
-    the position's own line of text, or `state` instead. `flip` turns a grid by 180 degrees. With
+    the position's own line of text, or `state` instead. `flip` turns the board by 180 degrees. With
     `colours` the pieces have the colours of their sides.
     """
     letters = piece_letters(board)
@@ -79,6 +81,7 @@ def draw_board(
     notes = (
         *_border_lines(board),
         *_hand_lines(board, position),
+        *_store_lines(board, position),
         *_legend_lines(board, position),
         position.text if state is None else state,
     )
@@ -119,7 +122,7 @@ def _draw_cell(
     kind = _kind(board, position.pieces[cell]) if cell in position.pieces else None
     empty = cell if layout.shows_ids else BLANK if cell in layout.blank else EMPTY
     text = letters.get(position.pieces[cell], "?") if kind else empty
-    style = _style(kind, styles) if kind else ""
+    style = _style(kind, styles, layout.sides.get(cell)) if kind else ""
     if kind and kind.shape == "line" and text == "-":  # from edge to edge of its cell
         margin = max(0, layout.cell_width // 2 - 1)
         _write(page, row, col - margin, text * (2 * margin + 1), style)
@@ -213,11 +216,14 @@ def _side_letter(board: BoardView, side: int | None) -> str:
     return initials[side] if len(set(initials)) == len(initials) else str(side + 1)
 
 
-def _style(kind: Kind, styles: Sequence[str]) -> str:
-    """The codes for a piece; bold text for one of no side, nothing without colours."""
+def _style(kind: Kind, styles: Sequence[str], cell_side: int | None = None) -> str:
+    """The codes for a piece; those of the side of its cell for one of no side, and bold text if the
+    cell has none either; nothing without colours.
+    """
     if not styles:
         return ""
-    return styles[kind.side] if kind.side is not None and kind.side < len(styles) else BOLD
+    side = cell_side if kind.side is None else kind.side
+    return styles[side] if side is not None and side < len(styles) else BOLD
 
 
 # --- marks and the lines below the board
@@ -250,7 +256,7 @@ def _rank(mark: str) -> int:
 
 
 def _legend_lines(board: BoardView, position: PositionView) -> list[str]:
-    """The meaning of the marks; a mark on a button is spelled out: "pass: last move"."""
+    """The meaning of the marks; a mark on a button is spelled out: "Black passed"."""
     entries = []
     for mark, targets in sorted(
         _targets_by_mark(position).items(), key=lambda item: _rank(item[0])
@@ -259,8 +265,17 @@ def _legend_lines(board: BoardView, position: PositionView) -> list[str]:
         buttons = [target for target in targets if board.targets.get(target) == ()]
         if len(targets) > len(buttons):
             entries.append(f"{left} {right} {meaning}")
-        entries += [f"{button}: {meaning}" for button in buttons]
+        entries += [_button_mark(board, position, button, mark, meaning) for button in buttons]
     return [", ".join(entries)] if entries else []
+
+
+def _button_mark(
+    board: BoardView, position: PositionView, button: str, mark: str, meaning: str
+) -> str:
+    """A mark on a button in words; that of the last move says who made it: "Black passed"."""
+    if mark != "last" or position.turn is None or len(board.seats) <= 1 - position.turn:
+        return f"{button}: {meaning}"
+    return f"{board.seats[1 - position.turn].name} {PAST.get(button, f'played {button}')}"
 
 
 def _border_lines(board: BoardView) -> list[str]:
@@ -276,6 +291,16 @@ def _border_lines(board: BoardView) -> list[str]:
         for side, ends in edges.items()
     ]
     return [f"Edges: {'; '.join(edges_text)}"]
+
+
+def _store_lines(board: BoardView, position: PositionView) -> list[str]:
+    """The seeds in the stores of each side: "Seeds: South 3 (right), North 5"."""
+    if not board.stores:
+        return []
+    kinds = [[position.pieces.get(cell) for cell in cells] for cells in board.stores]
+    counts = [sum(_kind(board, kind).count for kind in each if kind) for each in kinds]
+    texts = [f"{seat.name} {count}" for seat, count in zip(board.seats, counts, strict=False)]
+    return [f"{board.counted.capitalize()}s in store: {', '.join(texts)}"]
 
 
 def _hand_lines(board: BoardView, position: PositionView) -> list[str]:

@@ -4,12 +4,14 @@ This module does no I/O.
 """
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TypeVar
 
-from engine.view import Grid, Sites
+from msgspec import structs
+
+from engine.view import Grid, Site, Sites
 
 #: The width of the page on which every board should fit, in characters.
 COLS = 80
@@ -42,16 +44,18 @@ class Layout:
     shows_ids: bool = False
     blank: frozenset[str] = frozenset()
     cell_width: int = 1
+    #: The sides that cells belong to.
+    sides: Mapping[str, int] = field(default_factory=dict)
 
 
 def lay_out(board: Grid | Sites, flip: bool = False, piece_width: int = 1) -> Layout:
     """Places the cells at least two characters apart, so that marks fit between them.
 
-    `flip` turns a grid by 180 degrees. A piece is `piece_width` characters wide.
+    `flip` turns the board by 180 degrees. A piece is `piece_width` characters wide.
     """
     if isinstance(board, Grid):
         return _lay_out_grid(board, flip, piece_width)
-    return _lay_out_sites(board)
+    return _lay_out_sites(structs.replace(board, sites=_turned(board.sites)) if flip else board)
 
 
 # --- grids
@@ -113,7 +117,14 @@ def _lay_out_sites(board: Sites) -> Layout:
     # A bare board draws nothing on its empty cells but the points.
     is_bare = board.style == "bare"
     blank = frozenset(site.id for site in board.sites if is_bare and site.shape != "point")
-    return replace(_with_labels(cells, lines), blank=blank, cell_width=round(x_scale))
+    sides = {site.id: site.side for site in board.sites if site.side is not None}
+    labelled = _with_labels(cells, lines)
+    return replace(labelled, blank=blank, cell_width=round(x_scale), sides=sides)
+
+
+def _turned(sites: tuple[Site, ...]) -> tuple[Site, ...]:
+    """The sites of a board that is turned by 180 degrees."""
+    return tuple([structs.replace(site, x=-site.x, y=-site.y) for site in sites])
 
 
 def _scale(gap: float, extent: float, size: int, steps: tuple[int, ...]) -> float:

@@ -4,7 +4,6 @@ from client.model import Model
 from client.terminal import words
 from client.terminal.board import DrawnBoard, draw_board, pieces_text
 from client.terminal.commands import CommandName, help_text, no_moves_reason, sorted_ids
-from engine.view import Grid
 
 
 def draw_current_board(model: Model, colours: int) -> DrawnBoard | str:
@@ -12,8 +11,7 @@ def draw_current_board(model: Model, colours: int) -> DrawnBoard | str:
     board = words.board_of(model)
     if board is None or model.view is None:
         return "There is no board yet."
-    grid = board.board
-    flip = isinstance(grid, Grid) and grid.flips and model.my_seat == 1
+    flip = board.board.flips and model.my_seat == 1
     over = model.match.over if model.match is not None else None
     state = model.view.text if over is None else words.result_text(board, over, model.my_seat)
     return draw_board(board, model.view, colours, flip, state)

@@ -33,7 +33,7 @@ def title_lines(record: MatchRecord) -> list[str]:
         for seat, occupant in enumerate(record.seats)
     )
     lines = [
-        f"{record.title}{words.options_text(record.options)}, "
+        f"{record.title}{words.options_text(record.options, record.options_text)}, "
         f"match {record.match}, {length_text(record)}",
         players,
     ]

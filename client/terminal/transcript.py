@@ -54,6 +54,8 @@ SPECTATOR_ADVICE = (
     "quit to leave."
 )
 
+#: What follows a line of chat that not everyone reads, by its `to`.
+READERS = {"spectators": " (to spectators)", "author": " (only you see this)"}
 #: Maximum number of lines of earlier chat that are printed at the beginning.
 MAX_EARLIER_CHAT_LINES = 5
 
@@ -249,7 +251,7 @@ class Transcript:
                 pass
             case Said(to=to) as said:
                 line = f"<{self._author(model, said)}> {words.quoted(said.text)}"
-                self._output.print(line + (" (to spectators)" if to == "spectators" else ""))
+                self._output.print(line + READERS.get(to, ""))
             case _:
                 pass
 

@@ -173,6 +173,8 @@ def thinking_text(name: str, thinking: Thinking) -> str:
             return f"{name} is {GETTING_READY}: {bar_text(thinking.ready or 0)}"
         case "absent":
             return f"{name} waits for an engine: none is connected."
+        case "queued" if thinking.ready is not None:
+            return f"{name} is {GETTING_READY}: {bar_text(thinking.ready)}"
         case "queued":
             return f"{name} {thinking.wait or 'waits for its turn to think'}."
         case _ if thinking.withheld:
@@ -224,11 +226,13 @@ def scores_text(thinking: Thinking) -> str:
     )
 
 
-def options_text(options: dict[str, str]) -> str:
-    """The options of a match in brackets, or an empty string."""
-    return (
-        f" ({', '.join(f'{name} {value}' for name, value in options.items())})" if options else ""
-    )
+def options_text(options: dict[str, str], text: str = "") -> str:
+    """The options of a match in brackets, or an empty string; `text` is what the server says.
+
+    A server of an earlier version says nothing.
+    """
+    text = text or ", ".join(f"{name} {value}" for name, value in options.items())
+    return f" ({text})" if text else ""
 
 
 def waiting_text(model: Model) -> str:
@@ -242,10 +246,11 @@ def waiting_text(model: Model) -> str:
 
 
 def room_title(model: Model) -> str:
-    """The game and its options: "Sticks (rows 1-3-5-7)"."""
+    """The game and its options: "Sticks (Rows of 1, 3, 5 and 7 sticks)"."""
     if model.description is None:
         return "Plyroom"
-    return model.description.title + options_text(model.description.options)
+    described = model.description
+    return described.title + options_text(described.options, described.options_text)
 
 
 def series_text(model: Model) -> str:

@@ -21,12 +21,15 @@ EVERY_POSITION = 512
 
 
 def check_draws(game: Game) -> None:
-    """A game with CAN_BE_DRAWN = False never ends in a draw. `drawn` is 0 or 1; without legal moves
-    it is 0, unless `no_moves_result` is also a draw.
+    """A game with CAN_BE_DRAWN = False never ends in a draw, and neither does one with options for
+    which `can_be_drawn` is false. `drawn` is 0 or 1; without legal moves it is 0, unless
+    `no_moves_result` is also a draw.
     """
     rules = game.rules
-    if not rules.CAN_BE_DRAWN:
+    if not rules.CAN_BE_DRAWN or rules.can_be_drawn is not None:
         for position in positions(game):
+            if game.can_be_drawn(position.options):
+                continue
             outcome = position.outcome()
             is_decided = outcome is None or outcome.winner is not None
             expect(is_decided, "no match is a draw if CAN_BE_DRAWN is False", position.text())

@@ -22,7 +22,14 @@ LEVELS = 0
 SEARCH = "teach"
 NUMBERING = "ply"
 POINTS_UNIT = "cents"
-OPTIONS: Mapping[str, Option] = {"friends": Option("The friends", "greedy", ("greedy", "generous"))}
+OPTIONS: Mapping[str, Option] = {
+    "friends": Option(
+        "The friends",
+        "greedy",
+        ("greedy", "generous"),
+        phrases={"greedy": "Greedy friends", "generous": "Generous friends"},
+    )
+}
 DATA = ()
 GOAL = "Ask the friend who gives you the better coin."
 RULES = """Two friends have three coins each, for all to see. Asker chooses one of the friends, and

@@ -28,7 +28,14 @@ LEVEL_TABLE = (
 )
 NUMBERING = "ply"
 EXTRA_TURNS = True
-OPTIONS: Mapping[str, Option] = {"size": Option("Boxes in a row", "3", ("3", "4", "5"))}
+OPTIONS: Mapping[str, Option] = {
+    "size": Option(
+        "Boxes in a row",
+        "3",
+        ("3", "4", "5"),
+        phrases={size: f"{size} by {size} boxes" for size in ("3", "4", "5")},
+    )
+}
 DATA = ()
 GOAL = "Close more boxes than the other side."
 RULES = """The board is a square of dots. A move draws a line between two dots that are next to each
@@ -312,6 +319,10 @@ def format_position(s: State) -> str:
 
 def ending(s: State) -> str:
     return "all boxes are closed"
+
+
+def can_be_drawn(options: Mapping[str, str]) -> bool:
+    return int(options["size"]) % 2 == 0  # an odd number of boxes cannot be halved
 
 
 def points(s: State) -> tuple[int, int]:

@@ -61,7 +61,15 @@ MARGIN = 40
 DISABLED = ("quiescence", "history", "malus")  # see docs/reference/ablations.md
 NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {
-    "win": Option("A row that wins", "five-or-more", ("five-or-more", "exactly-five")),
+    "win": Option(
+        "A row that wins",
+        "five-or-more",
+        ("five-or-more", "exactly-five"),
+        phrases={
+            "five-or-more": "Five or more in a row win",
+            "exactly-five": "Exactly five in a row win",
+        },
+    ),
 }
 DATA = ("data/gomoku.txt",)
 PARTS = (board_part, lines, threats_part)

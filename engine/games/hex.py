@@ -29,7 +29,14 @@ LEVEL_TABLE = (
 )
 NUMBERING = "ply"
 CAN_BE_DRAWN = False  # Gale, "The game of Hex and the Brouwer fixed-point theorem", 1979
-OPTIONS: Mapping[str, Option] = {"swap": Option("The second player may swap", "yes", ("yes", "no"))}
+OPTIONS: Mapping[str, Option] = {
+    "swap": Option(
+        "The second player may swap",
+        "yes",
+        ("yes", "no"),
+        phrases={"yes": "With the swap rule", "no": "Without the swap rule"},
+    )
+}
 DATA = ()
 DISABLED = ("killers",)  # see docs/reference/ablations.md
 GOAL = "Join your two edges of the board by a chain of stones."

@@ -277,14 +277,16 @@ def points(s: State) -> tuple[int, int]:
 
 
 def board(options: Mapping[str, str]) -> BoardView:
+    # The stores lie between the houses, each at the right hand of its side: a board of three rows
+    # has larger cells than one of eight columns.
     houses = [
-        Site(cell, "abcdef".index(cell[0]) + 1, 1 - side, "round")
+        Site(cell, "abcdef".index(cell[0]), 2 - 2 * side, "round", side)
         for side in (0, 1)
         for cell in CELLS[side][:HOUSES]
     ]
     stores = [
-        Site(CELLS[0][HOUSES], HOUSES + 1, 0.5, "round"),
-        Site(CELLS[1][HOUSES], 0, 0.5, "round"),
+        Site(CELLS[0][HOUSES], HOUSES - 1, 1, "round", 0),
+        Site(CELLS[1][HOUSES], 0, 1, "round", 1),
     ]
     kinds = {
         str(count): Kind(
@@ -296,9 +298,11 @@ def board(options: Mapping[str, str]) -> BoardView:
         for count in range(1, SEEDS + 1)
     }
     return BoardView(
-        board=Sites(sites=(*houses, *stores), style="points"),
+        board=Sites(sites=(*houses, *stores), style="points", flips=True),
         kinds=kinds,
         seats=(SeatView(NAMES[0], "#c0392b"), SeatView(NAMES[1], "#2471a3")),
+        counted="seed",
+        stores=tuple((CELLS[side][HOUSES],) for side in (0, 1)),
     )
 
 

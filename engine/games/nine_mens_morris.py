@@ -28,7 +28,12 @@ LEVEL_TABLE = (
     (45_000, 1, 30),
 )
 OPTIONS: Mapping[str, Option] = {
-    "flying": Option("With three men left, fly to any point", "yes", ("yes", "no"))
+    "flying": Option(
+        "With three men left, fly to any point",
+        "yes",
+        ("yes", "no"),
+        phrases={"yes": "With flying", "no": "Without flying"},
+    )
 }
 DATA = ("data/nine_mens_morris.txt",)
 DISABLED = ("killers", "quiet-table")  # see docs/reference/ablations.md

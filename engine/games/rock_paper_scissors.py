@@ -22,7 +22,15 @@ LEVELS = 0
 SEARCH = "teach"
 NUMBERING = "ply"
 OPTIONS: Mapping[str, Option] = {
-    "utilities": Option("What a result is worth", "plain", ("plain", "private"))
+    "utilities": Option(
+        "What a result is worth",
+        "plain",
+        ("plain", "private"),
+        phrases={
+            "plain": "Every win counts the same",
+            "private": "Each side has its own utilities",
+        },
+    )
 }
 DATA = ()
 GOAL = "Show the sign that beats the other one."

@@ -34,7 +34,13 @@ DISABLED = ("killers",)  # see docs/reference/ablations.md
 NUMBERING = "ply"
 CAN_BE_DRAWN = False
 OPTIONS: Mapping[str, Option] = {
-    "rows": Option("Sticks in each row", "1-2-3", ("1-2-3", "1-3-5-7"), free=True)
+    "rows": Option(
+        "Sticks in each row",
+        "1-2-3",
+        ("1-2-3", "1-3-5-7"),
+        free=True,
+        phrases={"1-2-3": "Rows of 1, 2 and 3 sticks", "1-3-5-7": "Rows of 1, 3, 5 and 7 sticks"},
+    )
 }
 DATA = ()
 GOAL = "Leave the last stick for the other side."

@@ -4,7 +4,7 @@ Plug-in authors import these names from `engine.game`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -22,12 +22,22 @@ ONGOING, WON, LOST, DRAWN = 0, 1, 2, 3
 class Option:
     """One choice before a match: the values on offer, and whether `init` takes further values of
     the same form.
+
+    `phrases` are values in words, which stand alone beside the title of the game: "With the swap
+    rule".
     """
 
     title: str
     default: str
     offered: tuple[str, ...]
     free: bool = False
+    phrases: Mapping[str, str] = field(default_factory=dict)
+
+    def phrase(self, value: str) -> str:
+        """A value in words; without a phrase of its own, the title of the option with the value."""
+        if value in self.phrases:
+            return self.phrases[value]
+        return self.title if value == "yes" else f"{self.title}: {value}"
 
 
 class Rules(Protocol):
@@ -264,6 +274,11 @@ class OptionalRules(Protocol):
     def notation(self, s: State, m: int) -> str:
         """A legal move as players write it ("Nbxd7+"); `parse_move` reads it back. Default: its
         token.
+        """
+
+    def can_be_drawn(self, options: Mapping[str, str]) -> bool:
+        """Whether a match with these options can end in a draw, in a game with CAN_BE_DRAWN.
+        Default: it can.
         """
 
     def can_win(self, s: State, seat: int) -> bool:

@@ -1,7 +1,9 @@
 """The registry of games: the built-in games, then those that other distributions register."""
 
 import importlib
+import math
 import sys
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -40,6 +42,21 @@ def production_ids() -> list[str]:
     A game that does not load is one of them, so that its user learns the reason.
     """
     return [game_id for game_id in game_ids() if not _is_for_teaching(game_id)]
+
+
+def best_known_first(ids: Iterable[str]) -> list[str]:
+    """Returns the ids with those of the best known games first, in the order of `well_known`.
+
+    A game that does not load comes last.
+    """
+
+    def place(game_id: str) -> float:
+        try:
+            return measured_of(load_game(game_id)).well_known or math.inf
+        except Exception:  # a plug-in's file may raise anything while it is imported
+            return math.inf
+
+    return sorted(ids, key=place)
 
 
 @cache

@@ -88,6 +88,7 @@ class ResolvedRules:
     points: Callable[[State], tuple[int, int] | None] | None = None
     maximizer: Callable[[State], int] | None = None
     notation: Callable[[State, int], str] | None = None
+    can_be_drawn: Callable[[Mapping[str, str]], bool] | None = None
     can_win: Callable[[State, int], bool] | None = None
 
     #: Whether the occurrences of a position decide anything: REPETITION or CLAIM_REPETITION is set.

@@ -500,7 +500,8 @@ def _shown(event: RoomEvent, body: bytes) -> RoomEvent:
 def _is_same_entry(stored: bytes, expected: bytes) -> bool:
     """Whether a stored lobby entry is the one that follows from the log.
 
-    The title is not in the log: the game may have been renamed. An older program writes no length.
+    The title is not in the log: the game may have been renamed. Older programs write no length and
+    no options in words.
     """
     try:
         entry = msgspec.json.decode(shown_json(stored), type=wire.RoomSummary)
@@ -508,4 +509,7 @@ def _is_same_entry(stored: bytes, expected: bytes) -> bool:
         return stored == expected
     wanted = msgspec.json.decode(expected, type=wire.RoomSummary)
     length = wanted.length if entry.length else ""
-    return entry == msgspec.structs.replace(wanted, title=entry.title, length=length)
+    options_text = wanted.options_text if entry.options_text else ""
+    return entry == msgspec.structs.replace(
+        wanted, title=entry.title, length=length, options_text=options_text
+    )

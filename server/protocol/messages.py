@@ -118,7 +118,8 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach`
     then. `level_names` are the levels' names, the lowest first. `view` is null when this server
     does not have the game. `start`, `one_screen`, `takeback` and `rated` mean the same as in
-    `created`. `goal` says in a sentence what a player of the game tries to do.
+    `created`. `goal` says in a sentence what a player of the game tries to do,
+    and `options_text` are the options in words.
     """
 
     game: str
@@ -136,6 +137,7 @@ class RoomDescription(Struct, frozen=True, omit_defaults=True, kw_only=True):
     level_names: tuple[str, ...] = ()
     rated: bool = False
     goal: str = ""
+    options_text: str = ""
 
 
 class Played(Struct, frozen=True, omit_defaults=True):
@@ -255,6 +257,7 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A public room in the lobby's list.
 
     `length` is the length of its match as text ("12 moves"), counted as the game counts moves.
+    `options_text` are its options in words.
     `away` lists the seats of a room that waits for a player whose people have had no connection to
     it for 30 s, on any node. They may come back, and the seat beside them can be taken.
     """
@@ -269,6 +272,7 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     ply: int = 0
     watching: int = 0
     length: str = ""
+    options_text: str = ""
     away: tuple[int, ...] = ()
 
 
@@ -450,6 +454,7 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     - `assessment` is the search in words. A server of an earlier version omits it.
     - `withheld` is a sentence that says why this viewer may not see the search; it is empty for all
       others. The message then has the state of the search and not its results.
+    - `played` is the move that the seat plays after this search, when it is done.
     """
 
     room: str
@@ -474,6 +479,7 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
     assessment: Assessment | None = None
     withheld: str = ""
     wait: str = ""
+    played: str = ""
 
 
 class Arrow(Struct, frozen=True):

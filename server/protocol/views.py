@@ -46,8 +46,13 @@ def description(room: Room) -> wire.RoomDescription:
         levels=levels, level_names=level_names(levels) if room.game else (), view=board,
         start=room.start, one_screen=room.one_screen, takeback=room.takeback,
         search=room.game.rules.SEARCH if room.game else "production", rated=room.rated,
-        goal=room.game.goal if room.game else "",
+        goal=room.game.goal if room.game else "", options_text=options_text(room),
     )  # fmt: skip
+
+
+def options_text(room: Room) -> str:
+    """The room's options in words: those of its game, or none if this server does not have it."""
+    return room.game.options_text(room.options) if room.game else ""
 
 
 def start_view(room: Room) -> PositionView | None:

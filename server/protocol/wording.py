@@ -323,16 +323,28 @@ def work_text(counts: Counts) -> str:
     return " ".join(sentences)
 
 
-def careless_note(game: Game, level: int | None, seed: int, digest: str, depth: int) -> str:
-    """A sentence for a move that the level played carelessly on purpose; "" for any other.
+def careless_note(
+    game: Game, level: int | None, seed: int, digest: str, report: SearchReport, move: str
+) -> str:
+    """A sentence for a move that the level chose by looking one move ahead only; "" for any other,
+    and for the best move that it found.
 
-    `digest` is that of the position before the move, `depth` that of the search for it.
+    The move was careless if it is worse than the best one by the level's own search. `digest` is
+    that of the position before the move, `report` the search for it.
     """
-    if level is None or not 1 <= level <= game.levels or depth > 1:
+    if level is None or not 1 <= level <= game.levels or report.depth != 1:
         return ""
     plays = level_of(game, level)
-    is_careless = plays.at(seed, digest) is not plays
-    return f"Level {level} was careless here on purpose." if is_careless else ""
+    if plays.at(seed, digest) is plays or not report.pv or move in ("", report.pv[0]):
+        return ""
+    best = best_of(report)
+    is_worse = any(
+        each.move == move and each.bound != "lower" and each.score < best.score
+        for each in report.moves
+    )
+    if is_worse:
+        return f"Level {level} was careless here on purpose."
+    return f"Level {level} looked one move ahead here, on purpose."
 
 
 def line_text(position: Position, ply: int, tokens: Sequence[str]) -> str:

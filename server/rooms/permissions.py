@@ -283,6 +283,16 @@ def rematch(room: Room, viewer: Viewer) -> Refusal | None:
     return REMATCH_OFFERED if viewer.seat in room.offers else None
 
 
+def _can_be_drawn(room: Room) -> bool:
+    """Whether a match of the room can be a draw; True where this server does not have the game, or
+    its rules fail.
+    """
+    try:
+        return room.game is None or room.game.can_be_drawn(room.options)
+    except GameFault:
+        return True
+
+
 def next_game(room: Room, viewer: Viewer) -> Refusal | None:
     """The room's present game may be missing here: the next one is another."""
     if room.match is None:
@@ -302,7 +312,7 @@ def offer_draw(room: Room, viewer: Viewer) -> Refusal | None:
         return NO_SEAT
     if match is None:
         return refusal_unless_running(room)
-    if room.game is not None and not room.game.rules.CAN_BE_DRAWN:
+    if not _can_be_drawn(room):
         return NO_DRAWS
     if 1 - seat in room.offers:
         return None
@@ -377,7 +387,7 @@ def claim_win(room: Room, viewer: Viewer) -> Refusal | None:
 
 def call_draw(room: Room, viewer: Viewer) -> Refusal | None:
     refusal = _refusal_to_claim(room, viewer)
-    if refusal is None and room.game is not None and not room.game.rules.CAN_BE_DRAWN:
+    if refusal is None and not _can_be_drawn(room):
         return NO_DRAWS
     return refusal
 

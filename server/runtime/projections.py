@@ -23,7 +23,7 @@ from server.events import (
     format_event_body,
 )
 from server.protocol import messages as wire
-from server.protocol.views import format_seats
+from server.protocol.views import format_seats, options_text
 from server.rooms.matches import result_of
 from server.rooms.model import Room
 from server.rooms.notation import match_length
@@ -61,7 +61,7 @@ def summary(room: Room) -> wire.RoomSummary:
         options=dict(room.options), seats=format_seats(room.seats),
         state="open" if match is None else "finished" if match.over else "playing",
         created_ms=room.created_ms, ply=match.ply if match else 0,
-        length=match_length(room.game, match) if match else "",
+        length=match_length(room.game, match) if match else "", options_text=options_text(room),
     )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 from engine.rules.numbering import move_number
 from engine.search.job import (
@@ -163,9 +164,9 @@ class ThinkingReporter:
             self._sent_ms = now_ms
             self._send(self._thinking(info, "searching"))
 
-    def report_done(self, info: Info) -> None:
-        """Reports the final info of the search."""
-        self._send(self._thinking(info, "done"))
+    def report_done(self, info: Info, move: str) -> None:
+        """Reports the final info of the search, and the move that is played."""
+        self._send(replace(self._thinking(info, "done"), played=move))
 
     def _thinking(self, info: Info, state: str) -> wire.Thinking:
         return wire.Thinking(
@@ -180,7 +181,7 @@ class ThinkingReporter:
         """Sends the message, with the progress of compiling the game until it is compiled."""
         percent = self._get_percent()
         if percent < 100:
-            thinking = msgspec.structs.replace(thinking, ready=percent)
+            thinking = replace(thinking, ready=percent)
         self._send_thinking(thinking)
 
 
@@ -291,7 +292,7 @@ async def find_move(
             reason, tries, is_absent = _reason(error), tries + 1, False
             log.warning("search failed", room=room.id, game=job.game, error=str(error))
             continue
-        reporter.report_done(result.info)
+        reporter.report_done(result.info, result.move)
         paced_ms = await _wait_for_pace(ports, match, room.changed_ms)
         spent_ms = None if match.clock is None else result.info.time_ms + paced_ms
         return AiMove(key, match.id, seat, match.digest, result.move, spent_ms=spent_ms), _encode(

@@ -9,7 +9,7 @@ import structlog
 from aiohttp import web
 
 from engine.formats.registry import formats_of
-from engine.game import Game
+from engine.game import Game, Option
 from engine.rules.call import refused_games
 from engine.rules.measured import measured_of
 from engine.rules.registry import game_ids
@@ -96,10 +96,22 @@ def _entry(game: Game) -> dict[str, Any]:
         "level_names": level_names(game.levels),
         "search": game.rules.SEARCH,
         "aliases": game.rules.ALIASES,
-        "options": dict(game.options),
+        "options": {name: _option(option) for name, option in game.options.items()},
         "goal": game.goal,
         "rules": game.rules.RULES,
         "formats": format_entries(game.id),
         "view": game.board(game.check_options({})),
         "start": game.start().view(),
+    }
+
+
+def _option(option: Option) -> dict[str, Any]:
+    """An option with a phrase for each value that it offers."""
+    phrases = {value: option.phrase(value) for value in option.offered}
+    return {
+        "title": option.title,
+        "default": option.default,
+        "offered": option.offered,
+        "free": option.free,
+        "phrases": phrases,
     }

@@ -311,15 +311,17 @@ class Matches:
         """The entry of a match in the list of matches."""
         try:
             game = self._ports.find_game(match.game)
-            title, length = (
+            title, length, options_text = (
                 game.title,
                 length_text(game, plies, _first_seat(game, match.start, match.options)),
+                game.options_text(_decode(match.options)),
             )
         except Exception:  # the game is missing or broken
-            title, length = match.game, length_text(None, plies)
+            title, length, options_text = match.game, length_text(None, plies), ""
         return {
             "match": match.match, "room": match.room, "game": match.game, "title": title,
             "number": match.number, "options": msgspec.Raw(match.options),
+            "options_text": options_text,
             "seats": msgspec.Raw(match.seats),
             "over": msgspec.Raw(match.over) if match.over else None,
             "plies": plies, "length": length,

@@ -146,5 +146,5 @@ def _assess(
     level = seats[turn].level if turn < len(seats) and not report.warming else None
     report = with_mean(report, seats[turn].persona if turn < len(seats) else None)
     seed = search_seed(match.match, thought.ply)
-    note = careless_note(position.game, level, seed, position.digest(), report.depth)
+    note = careless_note(position.game, level, seed, position.digest(), report, report.move)
     return Wording(position, thought.ply).assessment(report, note)

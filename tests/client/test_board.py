@@ -152,10 +152,11 @@ In hand: white man 6, black man 7
 [ ] last move, ( ) captured
 Black to place a man"""),
     ("kalah", {}, "c1 b1 f2", """\
- 2      4  [5]  5   5   5  [.]
-    .                           1
- 1      4   .   1   6   6   6
-        a   b   c   d   e   f
+ 2  4  [5]  5   5   5  [.]
+    .                   1
+ 1  4   .   1   6   6   6
+    a   b   c   d   e   f
+Seeds in store: South 1, North 0
 [ ] last move
 South to move"""),
     ("dots-and-boxes", {}, "a4b4 a3a4 b3b4 a3b3 d1d2 c1c2", """\
@@ -421,7 +422,7 @@ def test_a_pass_is_shown_as_the_last_move() -> None:
     for token in ["e6", "f6", "d3", "e7", "e8", "d8", "g6", "f8", "pass"]:
         position = position.play(position.parse_move(token))
     text = drawn(position.game.board(position.options), position.view())
-    assert "pass: last move" in text
+    assert "Black passed" in text
     assert "[" not in text
 
 
@@ -564,3 +565,42 @@ def test_every_cell_has_a_place_of_its_own() -> None:
     for board in (Grid(26, 19), Grid(8, 8, "top-left"), morris_board().board):
         cells = lay_out(board).cells
         assert len(set(cells.values())) == len(cells)
+
+
+def test_kalah_is_seen_from_both_sides() -> None:
+    """North sees the board turned: own houses below, own store at the right. With colours the
+    seeds have the colour of the side whose house they lie in.
+    """
+    position = load_game("kalah").start()
+    for token in ["c1", "b1", "f2"]:
+        position = position.play(position.parse_move(token))
+    board = position.game.board({})
+    rows = draw_board(board, position.view(), flip=True).rows
+    assert (
+        "\n".join(rows)
+        == """\
+ 1  6   6   6   1   .   4
+    1                   .
+ 2 [.]  5   5   5  [5]  4
+    f   e   d   c   b   a"""
+    )
+    south, north = side_codes(board, 256)
+    top, _, bottom, _ = draw_board(board, position.view(), 256, flip=True).rows
+    assert top.count(f"\x1b[{south}m") == 5
+    assert bottom.count(f"\x1b[{north}m") == 5
+    assert f"\x1b[{north}m" not in top
+
+
+def test_a_pass_says_who_passed_unless_nobody_is_to_move() -> None:
+    """At the end the last pass has no side that follows it, so the button is named."""
+    board = BoardView(
+        Grid(1, 1),
+        {},
+        (SeatView("Red", "#f00"), SeatView("Blue", "#00f")),
+        {"pass": (), "roll": ()},
+    )
+    texts = [
+        draw_board(board, PositionView({}, turn, "", last=(label,))).notes[0]
+        for turn, label in [(0, "pass"), (1, "roll"), (None, "pass")]
+    ]
+    assert texts == ["Blue passed", "Red played roll", "pass: last move"]

@@ -177,10 +177,9 @@ def test_each_row_of_a_board_is_one_line_in_play(
     games.
     """
     for match in random_matches(game_id):
-        grid = match.board.board
         for seat, viewer in enumerate((ADA, BOB)):
             seen = [each for each in match.positions if each.view().turn in (seat, None)]
-            flip = isinstance(grid, Grid) and grid.flips and seat == 1
+            flip = match.board.board.flips and seat == 1
             for screen in on_screens(partial(match.show_room, viewer), monkeypatch):
                 assert_boards_shown(screen, match, seen, flip)
 

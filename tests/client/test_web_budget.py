@@ -19,7 +19,7 @@ ROOM_WITH_PART_BYTES = {
     "after": 63_500,
     "aiForm": 64_500,
     "invitation": 65_100,
-    "opponent": 65_200,
+    "opponent": 65_400,
     "thinking": 69_000,
 }
 #: What the first load of a match in a frame may take.

@@ -94,6 +94,7 @@ def test_python_chess_reads_our_games() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_python_chess_reads_thousands_of_our_games() -> None:
     """The same for 2,000 games of up to 300 plies."""
     check_chess(chess_records(2000, 300))
@@ -118,6 +119,30 @@ def test_a_chess_game_is_written_as_the_standard_says() -> None:
         "1. f3 {[%emt 0:00:01.2]} 1... e5 $1 2. g4 {[%eval #-1] oh (no)} 2... Qh4#\n"
         "{[%emt 0:00:00.4] checkmate} 0-1\n\n"
     )
+
+
+def test_a_start_in_which_the_second_side_moves_says_so() -> None:
+    """The first number has three dots where Black begins in chess, and where the side begins that
+    does not usually begin in draughts; chess counts on from its FEN.
+    """
+    seats = (Seat("a"), Seat("b"))
+    chess_record = GameRecord(
+        "", "chess", {}, "", "4k3/8/8/8/8/8/8/R3K3 b - - 3 41", seats,
+        (Move("e8d7", "Kd7"), Move("a1a7", "Ra7+")),
+    )  # fmt: skip
+    assert format_pgn(chess_record, load_game).endswith("\n\n41... Kd7 42. Ra7+ *\n\n")
+    for game, turn, moves, text in (
+        ("draughts", "W", ("22-18", "11-15"), "1... 22-18 2. 11-15 *"),
+        ("draughts", "B", ("11-15", "22-18"), "1. 11-15 22-18 *"),
+        ("international-draughts", "W", ("22-18", "11-15"), "1. 22-18 11-15 *"),
+    ):
+        record = GameRecord(
+            "", game, {}, "", f"{turn}:W22:B11:H0", seats,
+            tuple(Move(move, move) for move in moves),
+        )  # fmt: skip
+        written = format_pdn(record, load_game)
+        assert written.endswith(f"\n\n{text}\n\n")
+        assert f'[SetUp "1"]\n[FEN "{turn}:W22:B11"]\n' in written
 
 
 def test_old_moves_are_replayed_for_their_notation() -> None:
@@ -216,6 +241,7 @@ def test_pydraughts_reads_our_games() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_pydraughts_reads_a_thousand_of_our_games() -> None:
     """The same for 1,000 games of up to 200 plies."""
     records = draughts_records(1000, 200)
@@ -273,6 +299,7 @@ def test_sgfmill_reads_our_games() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_sgfmill_reads_a_thousand_of_our_games() -> None:
     """The same for 1,000 games."""
     check_sgf(sgf_records(1000))

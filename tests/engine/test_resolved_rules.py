@@ -8,8 +8,19 @@ from typing import Any, cast
 
 import pytest
 
-from engine.game import OPTIONAL, REQUIRED, Game, GameFault, OptionError, ResolvedRules, Rules
+from engine.game import (
+    OPTIONAL,
+    REQUIRED,
+    Game,
+    GameFault,
+    Option,
+    OptionError,
+    ResolvedRules,
+    Rules,
+)
 from engine.games import tic_tac_toe
+from engine.rules.measured import measured_of
+from engine.rules.registry import BUILT_IN, best_known_first, load_game, production_ids
 from engine.rules.resolved import DEFAULTS, resolve_rules
 
 #: The folder of the engine.
@@ -171,3 +182,41 @@ def test_a_goal_is_that_of_the_file_or_the_first_sentence_of_its_rules(
 ) -> None:
     """A game without GOAL has the first sentence of RULES as its goal, on one line."""
     assert Game(minimal_rules(**changes), "0" * 16).goal == goal
+
+
+def test_options_are_phrases() -> None:
+    """A value has the phrase of the file, or else the title of its option with the value; a match
+    has those of all its options that the game knows.
+    """
+    swap = Option("The second player may swap", "yes", ("yes", "no"), phrases={"no": "No swap"})
+    size = Option("Rows", "3", ("3", "4"), free=True)
+    game = Game(minimal_rules(OPTIONS={"swap": swap, "size": size}), "0" * 16)
+    assert game.options_text({"swap": "no", "size": "9", "old": "x"}) == "No swap, Rows: 9"
+    assert game.options_text({"swap": "yes"}) == "The second player may swap"
+    assert game.options_text({}) == ""
+
+
+def test_every_offered_value_of_our_games_has_a_phrase() -> None:
+    """No built-in game leaves a value to the default text."""
+    for game_id in BUILT_IN:
+        for option in load_game(game_id).options.values():
+            assert set(option.phrases) == set(option.offered), game_id
+
+
+@pytest.mark.parametrize("size", ["3", "4", "5"])
+def test_dots_and_boxes_can_be_drawn_on_an_even_number_of_boxes(size: str) -> None:
+    """An odd number of boxes cannot be halved; a game that cannot be drawn has no say."""
+    game = load_game("dots-and-boxes")
+    assert game.can_be_drawn({"size": size}) is (int(size) ** 2 % 2 == 0)
+    decided = minimal_rules(CAN_BE_DRAWN=False, can_be_drawn=lambda options: True)
+    assert not Game(decided, "0" * 16).can_be_drawn({})
+
+
+def test_the_best_known_games_come_first() -> None:
+    """A node compiles them in this order when it is idle; a game that does not load comes last."""
+    ids = best_known_first(["no-such-game", *reversed(production_ids())])
+    assert ids[0] == "chess"
+    assert set(ids[-1:]) <= {"no-such-game", *production_ids()}
+    places = [measured_of(load_game(each)).well_known for each in ids if each in BUILT_IN]
+    known = [place for place in places if place is not None]
+    assert known == sorted(known) == places[: len(known)]

@@ -63,7 +63,8 @@ def _sentence(text: str, roles: str = "") -> None:
     parts = {
         "m": r"(?P<m>\S+)", "b": r"(?P<b>\S+)", "v": f"(?P<v>{verdict})", "w": f"(?P<w>{verdict})",
         "p": r"(?P<p>Level \d|The \w+)", "s": r"(?P<s>[A-Z]\w+)", "l": f"(?P<l>{LINE})",
-        "n": r"(?P<n>Level \d was careless here on purpose\.)", "d": r"(?P<d>\d+)",
+        "n": r"(?P<n>Level \d (?:was careless here on|looked one move ahead here, on) purpose\.)",
+        "d": r"(?P<d>\d+)",
         "x": r"(?P<x>\S+)",
     }  # fmt: skip
     pattern = re.sub(r"\\\{(\w)\\\}", lambda match: parts[match[1]], re.escape(text))
@@ -190,7 +191,7 @@ def _note(claims: Claims, groups: dict[str, str], role: str, last: str) -> str:
     claims.players |= {groups["p"]} if groups.get("p") else set()
     if groups.get("n"):
         claims.is_careless = True
-        claims.players.add(groups["n"].split(" was ")[0])
+        claims.players.add(" ".join(groups["n"].split()[:2]))
     claims.is_shortened |= role == "shortened"
     return move or groups.get("b") or last
 

@@ -28,6 +28,7 @@ from server.rooms.model import (
     FindGame,
     Match,
     Moment,
+    NextOffer,
     Room,
     Rule,
 )
@@ -254,6 +255,22 @@ def takeback_of_the_last_move_of_either_side(patch: Patch) -> FakeServer:
     return FakeServer()
 
 
+def next_game_without_an_answer(patch: Patch) -> FakeServer:
+    patch.setattr(permissions, "starts_at_once", lambda _room, _viewer: True)
+    return FakeServer()
+
+
+def another_game_than_proposed(patch: Patch) -> FakeServer:
+    real, sticks = offers._start_next, load_game("sticks")
+
+    def start(room: Room, _game: Game, offer: NextOffer, moment: Moment) -> list[RoomEvent]:
+        options = dict(sticks.start().options)
+        return real(room, sticks, replace(offer, game=sticks.id, options=options), moment)
+
+    patch.setattr(offers, "_start_next", start)
+    return FakeServer()
+
+
 def takeback_request_survives_a_move(patch: Patch) -> FakeServer:
     real = rules.evolve
 
@@ -335,8 +352,8 @@ def claims_on_ones_own_move(patch: Patch) -> FakeServer:
 
 
 def claims_before_both_have_moved(patch: Patch) -> FakeServer:
-    """A match may be claimed from its first move on, by the side that waits."""
-    patch.setattr(permissions, "second_turn_ply", lambda match: match.ply or None)
+    """A match may be claimed from its start on, by the side that waits."""
+    patch.setattr(permissions, "second_turn_ply", lambda _: 0)
     return everyone_has_gone(patch)
 
 
@@ -358,6 +375,8 @@ FAULTS: list[tuple[Callable[[Patch], FakeServer], set[str]]] = [
     (takeback_without_consent, {"I18"}),
     (takeback_of_the_last_move_of_either_side, {"I18"}),
     (takeback_request_survives_a_move, {"I8"}),
+    (next_game_without_an_answer, {"I18"}),
+    (another_game_than_proposed, {"I18"}),
     (wrong_rule, {"I9"}),
     (unanswered_command, {"I19"}),
     (two_answers, {"I19"}),

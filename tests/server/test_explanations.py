@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from engine.game import GameError, Position
 from engine.rules.registry import game_ids, load_game
 from engine.search.driver import Control, Searcher, Table, answer
-from engine.search.job import Job
+from engine.search.job import Job, RootMove
 from engine.search.persona import Personas
 from server.bot.explanations import english
 from server.bot.explanations.facts import MoveFacts, move_facts
@@ -41,7 +41,9 @@ class Case(msgspec.Struct):
     def oracle(self) -> Oracle:
         level = None if self.thought.warming else self.occupant.level
         seed, digest = search_seed(MATCH, self.ply), self.position.digest()
-        note = careless_note(self.position.game, level, seed, digest, self.thought.depth)
+        note = careless_note(
+            self.position.game, level, seed, digest, self.thought, self.thought.move
+        )
         name = f"Level {self.occupant.level}" if self.occupant.level else "The AI"
         is_careless = bool(note) and len(self.position.moves()) > 1
         if self.occupant.persona:
@@ -193,7 +195,7 @@ FAULTS: dict[str, Callable[[str], str]] = {
         r"(\d+) on average", lambda m: f"{int(m[1]) + 1} on average", text
     ),
     "the careless move is not named": lambda text: re.sub(
-        r" ?Level \d was careless here on purpose\.", "", text
+        r" ?Level \d (was careless here|looked one move ahead here,) on purpose\.", "", text
     ),
 }  # fmt: skip
 
@@ -211,10 +213,26 @@ def random_texts() -> list[tuple[Case, str]]:
     return found
 
 
+def careless_cases() -> list[Case]:
+    """Moves of level 3 in chess where it looked one move ahead and did not play the best it found,
+    with a verdict on the move and without one.
+    """
+    position = load_game("chess").start()
+    moves = (RootMove("e2e4", 30), RootMove("a2a3", 5))
+    thoughts = [
+        StoredThought(depth=1, score=30, pv=("e2e4",), moves=moves, move=move)
+        for move in ("a2a3", "h2h3")
+    ]
+    cases = [Case(position, ply, each, ai(3)) for ply in range(99) for each in thoughts]
+    careless = [case for case in cases if case.facts.note]
+    assert {case.facts.note.split()[2] for case in careless} == {"was", "looked"}
+    return careless
+
+
 def test_faults_in_the_templates_are_found() -> None:
     """The parser finds every planted fault of a text, so it reads every fact."""
-    played = played_cases("kalah", 2, plies=6)
-    texts = random_texts() + [(case, case.check(str(case.ply))) for case in played]
+    cases = [*played_cases("kalah", 2, plies=6), *careless_cases()]
+    texts = random_texts() + [(case, case.check(str(case.ply))) for case in cases]
     for name, plant in FAULTS.items():
         changed = [(case, plant(text)) for case, text in texts if plant(text) != text]
         assert changed, f"no text can have this fault: {name}"

@@ -8,6 +8,8 @@ from server.codes import Code
 from server.commands import OfferDraw, Rematch, Resign
 from server.protocol import messages as wire
 from server.protocol import views
+from server.rooms.permissions import offer_draw, viewer_of
+from server.rooms.refusals import NO_DRAWS
 from tests.server.test_api import get
 from tests.support.fake_server import Client, FakeServer, first_legal, virtual
 from tests.support.node import serve
@@ -52,6 +54,16 @@ def test_an_offer_stands_until_the_other_side_moves() -> None:
     assert list(room.room.offers) == [0]
     room.do(BEN, room.move("d2"))
     assert list(room.room.offers) == []
+
+
+@pytest.mark.parametrize(("size", "is_refused"), [("3", True), ("4", False), ("5", True)])
+def test_nobody_offers_a_draw_where_the_options_exclude_one(size: str, is_refused: bool) -> None:
+    """Nine boxes cannot be halved, so no client gets the button; sixteen can."""
+    room = seated(game="dots-and-boxes", options={"size": size})
+    viewer = viewer_of(room.room, ADA.identity)
+    assert (offer_draw(room.room, viewer) is NO_DRAWS) is is_refused
+    if is_refused:
+        room.refuse(ADA, plain(OfferDraw))
 
 
 @pytest.mark.parametrize("tokens", ["c1", "c1 f1", "c1 f1 d2"])

@@ -12,7 +12,7 @@ async def read(node: Node, match: str) -> tuple[int, list[dict[str, object]]]:
 
 async def test_the_events_of_a_match_are_those_of_its_followers_without_chat() -> None:
     """The events are the messages that a follower received, from the room's creation up to the next
-    match. Lines of chat are hidden, those to spectators too.
+    match. Lines of chat are hidden, those to spectators and private ones too.
     """
     async with serve() as node, node.guest(name="Ada") as ada, node.guest(name="Ben") as ben:
         seats = [{"who": "me"}, {"who": "open"}]
@@ -23,6 +23,7 @@ async def test_the_events_of_a_match_are_those_of_its_followers_without_chat() -
         await ada.ack("chat", room=room, text="hello")
         async with node.guest(name="Cyd") as cyd:
             await cyd.ack("chat", room=room, text="psst", to="spectators")
+            await cyd.ack("chat", room=room, text="/help me")
         await ada.ack("resign", room=room)
         await ada.ack("rematch", room=room)
         await ben.ack("rematch", room=room)
@@ -40,7 +41,8 @@ async def test_the_events_of_a_match_are_those_of_its_followers_without_chat() -
                 assert event == live[event["v"]]
         kinds = [event["kind"] for event in events]
         assert kinds[-2:] == ["finished", "offered"]
-        assert kinds.count("hidden") == 2
+        assert kinds.count("hidden") == 3
+        assert "/help me" not in str(events)
         assert "said" not in kinds
         _, later = await read(node, second)
         assert [event["kind"] for event in later] == ["started", "hidden"]

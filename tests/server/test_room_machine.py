@@ -86,7 +86,7 @@ from server.rooms.model import (
     Room,
 )
 from server.runtime.projections import log_entry, projections
-from server.store.base import SPECTATORS
+from server.store.base import AUTHOR, SPECTATORS
 from tests.oracle.referee import IllegalMove, Referee, new_referee
 from tests.support.room_log import (
     ADA,
@@ -159,7 +159,8 @@ class Watcher:
 
     def follow(self, room: Room, event: RoomEvent, at_ms: int) -> None:
         entry = log_entry(room, event, at_ms)
-        body = HIDDEN_BODY if self.is_player and entry.audience == SPECTATORS else entry.body
+        is_hidden = entry.audience == AUTHOR or (self.is_player and entry.audience == SPECTATORS)
+        body = HIDDEN_BODY if is_hidden else entry.body
         message = parse_server_message(event_frame(ROOM, entry.v, at_ms, body))
         assert isinstance(message, LoggedEvent)
         self.model = apply(self.model, message)
@@ -535,7 +536,7 @@ class RoomMachine(RuleBasedStateMachine):
                     assert actor.identity == before.host
                     assert before.running_match is None
                 case Said(to=to):
-                    assert to == "room" or own is None
+                    assert to != "spectators" or own is None
                 case _:
                     pass
 

@@ -129,6 +129,10 @@ async def test_a_position_of_a_game(site: Site) -> None:
     head, *_, end = await site.lines("/api/trace", body)
     assert head["head"]["position"] == "XO......."
     assert head["head"]["start"]["pieces"] == {"a1": "X", "b1": "O"}
+    assert "notation" not in head["head"], "its moves are written as tokens"
+    mate = {"game": "chess", "position": "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1", "depth": 1}
+    chess_head, *_ = await site.lines("/api/trace", mate)
+    assert chess_head["head"]["notation"]["a1a8"] == "Ra8#"
     assert end["end"]["counts"]["nodes"] <= end["end"]["counts"]["plain_nodes"] == 1 + 7 + 42
     boards = {"game": "tic-tac-toe", "position": "XO.......", "lines": [[], ["c1", "a2"]]}
     async with site.http.post(site.url + "/api/trace/boards", json=boards) as response:

@@ -300,25 +300,32 @@ def test_stored_thoughts_are_read_back(game_id: str) -> None:
 
 
 def test_a_careless_move_is_named_exactly_where_the_level_slipped() -> None:
-    """The note stands after the moves that the level's seed plays carelessly, and no others."""
+    """A note stands where the level's seed looked one move ahead and the best move that it found
+    was not played. The move is called careless only if that search found it to be worse.
+    """
     game = load_game("chess")
+    moves = (RootMove("e5", 10), RootMove("a6", 4), RootMove("h6", 10, "upper"))
+    report = StoredThought(depth=1, score=10, pv=("e5",), moves=moves)
+
+    def note(level: int | None, seed: int, move: str, report: StoredThought = report) -> str:
+        return careless_note(game, level, seed, "digest", report, move)
+
     for level in (1, 3):
-        slips = [
-            careless_note(game, level, seed, "digest", 1) != ""
-            for seed in range(400)
-        ]  # fmt: skip
+        slips = [note(level, seed, "a6") != "" for seed in range(400)]
         expected = [
             level_of(game, level).at(seed, "digest").limit.depth == 1 for seed in range(400)
         ]
         assert slips == expected
         assert 0 < sum(slips) < 200
         seed = slips.index(True)
-        assert careless_note(game, level, seed, "digest", 1) == (
-            f"Level {level} was careless here on purpose."
-        )
-        assert careless_note(game, level, seed, "digest", 5) == "", "it searched further"
-    assert careless_note(game, None, 1, "digest", 1) == "", "a persona is never careless"
-    assert careless_note(game, 8, 1, "digest", 9) == ""
+        assert note(level, seed, "a6") == f"Level {level} was careless here on purpose."
+        assert note(level, seed, "e5") == "", "it played the best move that it found"
+        looked = f"Level {level} looked one move ahead here, on purpose."
+        assert note(level, seed, "h6") == note(level, seed, "d6") == looked
+        for depth in (0, 5):
+            assert note(level, seed, "a6", msgspec.structs.replace(report, depth=depth)) == ""
+    assert note(None, 1, "a6") == "", "a persona is never careless"
+    assert note(8, 1, "a6") == ""
 
 
 def test_a_search_with_units_of_its_own_has_no_chance() -> None:

@@ -12,7 +12,7 @@ NAMES = (
 )  # fmt: skip
 #: Words of comments that mean something in some format.
 COMMENTS = (
-    "", "", "", "a {nested} remark", "50% of [%clk 1:00] ; it", "1-0 ] \\ [x]", "%" * 3,
+    "", "", "", "a {nested} remark", "50% of [%clk 1:00:00] ; it", "1-0 ] \\ [x]", "%" * 3,
     "long " * 40,
 )  # fmt: skip
 #: How a game ends early, and whether somebody wins.

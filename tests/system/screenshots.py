@@ -287,6 +287,36 @@ async def show_order(studio: Studio) -> None:
     await studio.ada.page.locator(".order-exercise").scroll_into_view_if_needed()
 
 
+async def show_statements(studio: Studio) -> None:
+    """The exercise with statements, after a check of some answers."""
+    await open_lesson(studio, "/learn/opaque-moves")
+    for item in (await studio.ada.page.locator(".statements-exercise li").all())[:5]:
+        await item.get_by_role("button", name="True").click()
+    await studio.ada.button("Check").first.click()
+
+
+async def show_bug(studio: Studio) -> None:
+    """The exercise with a listing, whose fault is found."""
+    await open_lesson(studio, "/learn/bug-minimax")
+    await studio.ada.page.get_by_role("button", name="minimax(q, is_max)").click()
+
+
+async def show_listings(studio: Studio) -> None:
+    """The printed listings, run on a tree of one's own."""
+    await studio.ada.go("/listings")
+    await studio.ada.button("Run the listings on it").click()
+    await studio.ada.page.get_by_role("row", name="Your tree").first.wait_for()
+
+
+async def show_machine(studio: Studio) -> None:
+    """The state machine of an ending of tic-tac-toe, after its search."""
+    await open_lesson(studio, "/learn/pay-off")
+    await studio.ada.page.locator(".part-machine summary").click()
+    await studio.ada.page.locator(".machine .state").first.wait_for()
+    await studio.ada.page.keyboard.press("End")
+    await studio.ada.page.locator(".machine").scroll_into_view_if_needed()
+
+
 async def show_sharing(studio: Studio) -> None:
     """The link to a lesson, and the HTML that shows it in a frame."""
     await open_lesson(studio, "/learn/alpha-cut")
@@ -480,6 +510,10 @@ STATES: dict[str, State] = {
     "lesson-figure": show_figure,
     "lesson-order": show_order,
     "lesson-share": show_sharing,
+    "lesson-statements": show_statements,
+    "lesson-bug": show_bug,
+    "lesson-machine": show_machine,
+    "listings": show_listings,
     "lesson-embed": show_embedded_lesson,
     "lesson-paper": show_sheet_for_paper,
     "lesson-unknown": show_unknown_lesson,

@@ -285,7 +285,7 @@ async def test_the_address_filters_the_list_of_matches(
         await ada.page.reload()
         await expect(row).to_have_count(1)
         await expect(choice("Result")).to_have_value("lost")
-        await choice("Length").select_option("Over 60 plies")
+        await choice("Length").select_option("Over 30 moves each")
         await expect(row).to_have_count(0)
         await ada.button("Show all").click()
         await row.first.wait_for()

@@ -86,6 +86,9 @@ async def test_people_read_what_the_ai_thinks(tmp_path: Path) -> None:
         await expect(kim.page.locator("ply-board .arrows .shaft")).to_have_count(1)
         assert await audit(kim.page) == []
         await kim.page.keyboard.press("ArrowLeft")
-        await expect(kim.page.locator(".thinking")).to_contain_text("A person played this move")
+        await expect(kim.status).to_contain_text("1. e4")
+        await expect(kim.page.locator(".thinking .sentence")).to_contain_text("Black likes ")
+        await kim.page.keyboard.press("ArrowLeft")
+        await expect(kim.page.locator(".thinking")).to_contain_text("Start position.")
         await expect(kim.page.locator(".thinking .sentence")).to_have_count(0)
         assert [*ada.faults, *kim.faults] == []

@@ -26,7 +26,7 @@ COMMAND: Edits = {
             'class Wave(Command, frozen=True, tag="wave"):\n'
             '    """Waves to the room. Only a player may wave."""\n\n\n',
         ),
-        ("    | Unmute\n)", "    | Wave\n"),
+        ("    | Bar\n)", "    | Wave\n"),
     ],
     "server/rooms/chat.py": [
         (
@@ -51,7 +51,7 @@ COMMAND: Edits = {
         ("from server.events import", "from server.commands import Wave\n"),
     ],
     "tests/support/wire_samples.py": [
-        ("    wire.WatchLobby(id=", '    wire.CommandFrame(ROOM, Wave("c25")),\n'),
+        ("    wire.WatchLobby(id=", '    wire.CommandFrame(ROOM, Wave("c26")),\n'),
         ("from server.events import", "from server.commands import Wave\n"),
     ],
     "tests/server/test_room_rules.py": [
@@ -106,7 +106,7 @@ EVENT: Edits = {
             'class Waved(Event, frozen=True, tag="waved"):\n'
             '    """A player waved."""\n\n    identity: str\n\n\n',
         ),
-        ("    | Said\n)", "    | Waved\n"),
+        ("    | Barred\n)", "    | Waved\n"),
     ],
     "server/rooms/evolve.py": [
         ("        case Created():\n", "        case Waved():\n            return room\n"),

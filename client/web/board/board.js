@@ -10,11 +10,9 @@
  * @import {Layout, Place} from "./geometry.js"
  */
 
-import { animate } from "./animation.js";
 import { candidates, clickResult, continuations, nextCells, placedPiece } from "./clicks.js";
 import { drawBoard, markText } from "./drawing.js";
-import { drawChoices } from "./choices.js";
-import { layOut, neighbour, placeAt } from "./geometry.js";
+import { layOut, neighbour, onUprightChange, placeAt } from "./geometry.js";
 import { h, render } from "../shell/elements.js";
 import { setting } from "../shell/settings.js";
 import { takeText } from "../shell/words.js";
@@ -43,6 +41,8 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
 /** The distance beyond which a press becomes a drag, in cells. */
 const MIN_DRAG_CELLS = 0.25;
 
+/** Labels without cells as what a side did. @type {Record<string, string>} */
+const PAST = { pass: "passed", swap: "swapped" };
 /**
  * The width of a cell below which a touch must be confirmed, in pixels, because a finger covers
  * several cells.
@@ -50,6 +50,22 @@ const MIN_DRAG_CELLS = 0.25;
 const SMALL_CELL_PX = 30;
 /** The smallest height of a label on the screen, in pixels. */
 const LEAST_LABEL_PX = 12;
+/** The greatest height of a label on a board with large cells, in pixels. */
+const MOST_LABEL_PX = 18;
+
+/**
+ * Draws a scene and animates its differences from a position. The module that animates is loaded with
+ * the first board; until it has arrived, changes are only drawn.
+ * @type {typeof import("./animation.js").animate}
+ */
+let animate = (_host, _layout, _scene, _before, draw) => draw();
+let isAnimationRequested = false;
+
+function loadAnimation() {
+    if (isAnimationRequested) return;
+    isAnimationRequested = true;
+    void import("./animation.js").then((module) => (animate = module.animate), () => (isAnimationRequested = false));
+}
 
 export class PlyBoard extends HTMLElement {
     /** @type {Scene | null} */
@@ -75,8 +91,10 @@ export class PlyBoard extends HTMLElement {
     #hasLabels = true;
     #isDrawing = false;
     #isStale = false;
+    #stopListening = () => {};
 
     connectedCallback() {
+        this.#stopListening = onUprightChange(() => this.#layOutAgain());
         if (this.dataset.ready) return;
         this.dataset.ready = "yes";
         this.addEventListener("keydown", (event) => this.#onKey(event));
@@ -90,11 +108,30 @@ export class PlyBoard extends HTMLElement {
         new ResizeObserver(() => this.#limitLabels()).observe(this);
     }
 
-    /** Makes the labels at least LEAST_LABEL_PX high, in the units of the drawing. */
+    disconnectedCallback() {
+        this.#stopListening();
+    }
+
+    /** Keeps the labels between LEAST_LABEL_PX and MOST_LABEL_PX, in the units of the drawing. */
     #limitLabels() {
         const drawing = this.querySelector("svg");
         const scale = drawing instanceof SVGSVGElement && drawing.getScreenCTM()?.a;
-        if (scale) this.style.setProperty("--least-size", `${LEAST_LABEL_PX / scale}px`);
+        if (!scale) return;
+        this.style.setProperty("--least-size", `${LEAST_LABEL_PX / scale}px`);
+        this.style.setProperty("--most-size", `${MOST_LABEL_PX / scale}px`);
+    }
+
+    /** Draws the board anew, lying or standing. */
+    #layOutAgain() {
+        if (!this.#scene) return;
+        this.#layout = this.#layOut(this.#scene);
+        this.#draw();
+    }
+
+    /** @param {Scene} scene */
+    #layOut({ board, flip }) {
+        const layout = layOut(board.board, flip);
+        return this.#hasLabels ? layout : { ...layout, labels: [], box: layout.frame };
     }
 
     get scene() {
@@ -113,8 +150,7 @@ export class PlyBoard extends HTMLElement {
         this.#scene = scene;
         this.#hasLabels = hasLabels;
         if (!this.#layout || before?.board !== scene.board || before.flip !== scene.flip || !isLabelled) {
-            const layout = layOut(scene.board.board, scene.flip);
-            this.#layout = hasLabels ? layout : { ...layout, labels: [], box: layout.frame };
+            this.#layout = this.#layOut(scene);
         }
         if (before?.moves !== scene.moves) {
             this.#selection = [];
@@ -126,6 +162,7 @@ export class PlyBoard extends HTMLElement {
         if (this.#current === null || !byId.has(this.#current)) this.#current = places[0]?.id ?? null;
         const position = before?.board === scene.board && before.flip === scene.flip ? before.position : null;
         animate(this, this.#layout, scene, position, () => this.#draw());
+        loadAnimation();
     }
 
     /**
@@ -193,12 +230,15 @@ export class PlyBoard extends HTMLElement {
     }
 
     /**
-     * A mark on a label without cells: "pass: last move".
+     * A mark on a label without cells; that of the last move says who made it: "Black passed".
      * @param {string} label
      * @param {string} name
      */
     #drawLabelMark(label, name) {
-        return h("span", { key: `${name} ${label}`, class: `marked ${name}` }, `${label}: ${markText(name)}`);
+        const turn = this.#scene?.position?.turn;
+        const mover = turn == null ? null : this.#scene?.board.seats[1 - turn]?.name;
+        const text = name === "last" && mover ? `${mover} ${PAST[label] ?? `played ${label}`}` : `${label}: ${markText(name)}`;
+        return h("span", { key: `${name} ${label}`, class: `marked ${name}` }, text);
     }
 
     /**
@@ -291,9 +331,11 @@ export class PlyBoard extends HTMLElement {
             const chosen = moves.find((move) => move.id === dialog.returnValue);
             if (chosen) this.#play(chosen);
         });
-        render(dialog, drawChoices(board, moves));
-        document.body.append(dialog);
-        dialog.showModal();
+        void import("./choices.js").then(({ drawChoices }) => {
+            render(dialog, drawChoices(board, moves));
+            document.body.append(dialog);
+            dialog.showModal();
+        }, () => this.#announce("The server did not answer; try again when it is connected"));
     }
 
     /** @param {KeyboardEvent} event */

@@ -29,16 +29,26 @@ import { h } from "../shell/elements.js";
  */
 
 /** The corners of a hexagon. */
-const HEXAGON = Array.from({ length: 6 }, (_, i) => {
-    const angle = (Math.PI / 3) * i + Math.PI / 6;
-    return `${(HEXAGON_RADIUS * Math.cos(angle)).toFixed(3)},${(HEXAGON_RADIUS * Math.sin(angle)).toFixed(3)}`;
-}).join(" ");
+const HEXAGON = hexagon(Math.PI / 6);
+/** The same on a board that stands upright. */
+const UPRIGHT_HEXAGON = hexagon(0);
 /** The radius of a hole in the plate, in cells. */
 const HOLE_RADIUS = 0.425;
 /** Maximum number of cells that are marked as playable after a press without effect. */
 const MAX_HINTS = 40;
 /** The marks with a shape of their own; any other mark is a ring or a tint. */
 const KNOWN_MARKS = new Set(["last", "check", "win", "lane", "selected", "hint", "affects"]);
+
+/**
+ * The corners of a hexagon, the first of them at an angle.
+ * @param {number} first
+ */
+function hexagon(first) {
+    return Array.from({ length: 6 }, (_, i) => {
+        const angle = (Math.PI / 3) * i + first;
+        return `${(HEXAGON_RADIUS * Math.cos(angle)).toFixed(3)},${(HEXAGON_RADIUS * Math.sin(angle)).toFixed(3)}`;
+    }).join(" ");
+}
 
 /**
  * The whole board as an SVG element.
@@ -144,7 +154,7 @@ function drawCells(scene, layout, state) {
         h(
             "g",
             { role: "row" },
-            row.map((place) => drawCell(scene, place, state)),
+            row.map((place) => drawCell(scene, place, state, layout.isUpright)),
         ),
     );
     return h("g", { role: "grid", "aria-label": scene.label, "aria-readonly": scene.moves.length === 0 }, rows);
@@ -154,15 +164,16 @@ function drawCells(scene, layout, state) {
  * @param {Scene} scene
  * @param {Place} place
  * @param {State} state
+ * @param {boolean} isUpright
  */
-function drawCell(scene, place, state) {
+function drawCell(scene, place, state, isUpright) {
     const selected = state.selection.includes(place.id);
     const attributes = {
         key: place.id,
         role: "gridcell",
         "data-cell": place.id,
         tabindex: place.id === state.current ? 0 : -1,
-        class: ["cell", place.dark ? "dark" : "light", state.next.has(place.id) && "next"],
+        class: ["cell", place.dark ? "dark" : "light", place.side != null && `of-${place.side}`, state.next.has(place.id) && "next"],
         transform: translateTo(place),
         "aria-label": cellLabel(scene, place.id, state.next),
         "aria-selected": selected,
@@ -170,7 +181,7 @@ function drawCell(scene, place, state) {
     return h(
         "g",
         attributes,
-        cellShape(place, "ground"),
+        cellShape(place, "ground", isUpright),
         place.shape === "point" ? h("circle", { class: "point", r: 0.13 }) : null,
     );
 }
@@ -209,9 +220,10 @@ function translateTo(place) {
  * The shape of a place.
  * @param {Place} place
  * @param {string} name the element's class
+ * @param {boolean} isUpright
  */
-function cellShape(place, name) {
-    if (place.shape === "hex") return h("polygon", { class: name, points: HEXAGON });
+function cellShape(place, name, isUpright) {
+    if (place.shape === "hex") return h("polygon", { class: name, points: isUpright ? UPRIGHT_HEXAGON : HEXAGON });
     if (place.shape === "square") return h("rect", { class: name, x: -0.5, y: -0.5, width: 1, height: 1 });
     return h("circle", { class: name, r: 0.46 });
 }
@@ -312,7 +324,7 @@ function drawMarks(scene, layout, state, level) {
         const place = layout.byId.get(cell);
         if (!place) return [];
         const kind = scene.board.kinds[scene.position?.pieces[cell] ?? ""];
-        const shape = markShape(name, place, style, kind);
+        const shape = markShape(name, place, style, kind, layout.isUpright);
         return shape.level === level
             ? [h("g", { key: `${name} ${cell}`, class: `mark ${name}`, transform: translateTo(place) }, shape.drawing)]
             : [];
@@ -362,9 +374,10 @@ function marksOf(scene, state) {
  * @param {Place} place
  * @param {string} style
  * @param {Kind | undefined} kind the kind of the piece on the place
+ * @param {boolean} isUpright
  * @returns {{level: "under" | "over", drawing: VNode}}
  */
-function markShape(name, place, style, kind) {
+function markShape(name, place, style, kind, isUpright) {
     const [occupied, angle] = [kind !== undefined, angleOf(kind)];
     const hasRoundPieces = style === "holes" || style === "felt" || style === "points";
     const isOverPieces = hasRoundPieces || place.shape !== "square";
@@ -393,7 +406,7 @@ function markShape(name, place, style, kind) {
     if (name === "win" && isOverPieces) return { level: "over", drawing: h("circle", { class: "ring", r: 0.36 }) };
     if (name === "lane")
         return { level: "over", drawing: h("rect", { class: "tint", x: -0.5, y: -0.5, width: 1, height: 1 }) };
-    return { level: "under", drawing: cellShape(place, "tint") };
+    return { level: "under", drawing: cellShape(place, "tint", isUpright) };
 }
 
 /**
@@ -421,11 +434,11 @@ function drawAim({ byId, frame }, cell) {
  * @param {Layout} layout
  * @param {string | null} cell
  */
-function drawFocus({ byId }, cell) {
+function drawFocus({ byId, isUpright }, cell) {
     const place = byId.get(cell ?? "");
     if (!place) return null;
     const ring = { class: "focus", transform: translateTo(place) };
-    if (place.shape === "hex") return h("polygon", { key: "focus hex", ...ring, points: HEXAGON });
+    if (place.shape === "hex") return h("polygon", { key: "focus hex", ...ring, points: isUpright ? UPRIGHT_HEXAGON : HEXAGON });
     const square = { x: -0.47, y: -0.47, width: 0.94, height: 0.94, rx: 0.1 };
     return h("rect", { key: "focus", ...ring, ...square });
 }

@@ -6,9 +6,10 @@
  */
 
 /**
- * A cell of the board with its centre; `dark` is the colour of a square on a checkerboard.
+ * A cell of the board with its centre; `dark` is the colour of a square on a checkerboard, and
+ * `side` the side that the cell belongs to.
  * @typedef {{id: string, x: number, y: number, shape: "square" | "hex" | "point" | "round", dark:
- *     boolean}} Place
+ *     boolean, side?: number | null}} Place
  */
 /** @typedef {{x: number, y: number, width: number, height: number}} Box */
 /**
@@ -31,6 +32,7 @@
  * @property {Box} box
  * @property {Box} frame
  * @property {Label[]} labels
+ * @property {boolean} isUpright whether the board stands upright: it is turned by 90 degrees
  */
 
 /** How far the frame extends beyond the outermost cells, in cells. */
@@ -66,21 +68,79 @@ export function layOut(board, flip) {
     const frame = { x: -0.5 - margin, y: -0.5 - margin, width: width + 1 + 2 * margin, height: height + 1 + 2 * margin };
     const size = Math.max(width, height) + 1 < LARGE_LABEL_CELLS ? LABEL_SIZE : LARGE_LABEL_SIZE;
     const labels = board.kind === "grid" ? gridLabels(board, flip, positioned, frame, size) : siteLabels(positioned, frame, size);
-    const box = boxAround(frame, labels, size);
-    return {
+    const layout = {
         places: positioned,
         byId,
         rows: placeRows(positioned),
         links: board.kind === "sites" ? linksAlong(board.lines ?? []) : new Map(),
         edges: board.kind === "sites" ? edgesOf(board.borders ?? [], byId) : [],
-        box,
+        box: boxAround(frame, labels, size),
         frame,
         labels,
+        isUpright: false,
+    };
+    return standsUpright(board) ? upright(layout, size) : layout;
+}
+
+/** On a narrow upright window, such as a phone's, a wide board of hexagons stands upright. */
+const uprightWindow = matchMedia("(max-width: 700px) and (max-aspect-ratio: 4/5)");
+
+/**
+ * Whether the board is turned by 90 degrees, so that its cells are larger.
+ * @param {Grid | Sites} board
+ */
+export function standsUpright(board) {
+    return uprightWindow.matches && board.kind === "sites" && board.sites.every(({ shape }) => shape === "hex");
+}
+
+/**
+ * Calls a function whenever boards begin or end to stand upright; returns a function that ends this.
+ * @param {() => void} listener
+ */
+export function onUprightChange(listener) {
+    uprightWindow.addEventListener("change", listener);
+    return () => uprightWindow.removeEventListener("change", listener);
+}
+
+/**
+ * The layout turned clockwise by 90 degrees. The texts of its labels are not turned.
+ * @param {Layout} layout
+ * @param {number} size the height of a label
+ * @returns {Layout}
+ */
+export function upright(layout, size) {
+    const { frame } = layout;
+    const turn = (/** @type {{x: number, y: number}} */ { x, y }) => ({ x: frame.height + 2 * frame.y - y, y: x });
+    const places = layout.places.map((place) => ({ ...place, ...turn(place) }));
+    const labels = layout.labels.map((label) => ({ ...label, ...turn(label) }));
+    const turned = { x: frame.y, y: frame.x, width: frame.height, height: frame.width };
+    const box = boxAround(turned, labels, size);
+    const right = Math.max(box.x + box.width, ...labels.map(({ x }) => x + size / 2));
+    return {
+        ...layout,
+        places,
+        byId: new Map(places.map((place) => [place.id, place])),
+        rows: placeRows(places),
+        edges: layout.edges.map(({ side, strokes }) => ({ side, strokes: strokes.map((stroke) => stroke.map(turn)) })),
+        box: { ...box, width: right - box.x },
+        frame: turned,
+        labels,
+        isUpright: true,
     };
 }
 
-/** The width of each board divided by its height. @type {WeakMap<Grid | Sites, number>} */
-const aspects = new WeakMap();
+/** The width of each board divided by its height, lying and standing. @type {WeakMap<Grid | Sites, number>[]} */
+const aspects = [new WeakMap(), new WeakMap()];
+/** A board whose width is at least this many times its height is wide. */
+const WIDE_ASPECT = 1.4;
+
+/**
+ * Whether a board is much wider than high, so that it needs the width of the page.
+ * @param {Grid | Sites | null} board
+ */
+export function isWide(board) {
+    return board !== null && boardAspect(board) >= WIDE_ASPECT;
+}
 
 /**
  * The width of a board divided by its height; 1 for an unknown board.
@@ -88,10 +148,11 @@ const aspects = new WeakMap();
  */
 export function boardAspect(board) {
     if (board === null) return 1;
-    const known = aspects.get(board);
+    const kept = aspects[Number(standsUpright(board))];
+    const known = kept.get(board);
     if (known !== undefined) return known;
     const { width, height } = layOut(board, false).box;
-    aspects.set(board, width / height);
+    kept.set(board, width / height);
     return width / height;
 }
 
@@ -161,7 +222,7 @@ function gridY(board, row) {
 function sitePlaces(board) {
     const left = Math.min(...board.sites.map((site) => site.x));
     const top = Math.min(...board.sites.map((site) => site.y));
-    return board.sites.map(({ id, x, y, shape = "square" }) => ({ id, x: x - left, y: y - top, shape, dark: false }));
+    return board.sites.map(({ id, x, y, shape = "square", side = null }) => ({ id, x: x - left, y: y - top, shape, side, dark: false }));
 }
 
 /**
@@ -390,7 +451,7 @@ const FLIPPABLE_STYLES = new Set(["checker", "felt", "points"]);
  * @param {boolean} isTurned
  */
 export function isFlipped(board, seat, isTurned) {
-    const fromOtherSide = board.kind === "grid" && board.flips === true && seat === 1;
+    const fromOtherSide = board.flips === true && seat === 1;
     return canFlip(board) && fromOtherSide !== isTurned;
 }
 

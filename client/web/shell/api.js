@@ -6,7 +6,7 @@
  *     PositionView, RoomSummary} from "./protocol.js"
  */
 
-/** @typedef {{title: string, default: string, offered: string[], free?: boolean}} GameOption */
+/** @typedef {{title: string, default: string, offered: string[], free?: boolean, phrases?: Record<string, string>}} GameOption */
 /**
  * @typedef {{id: string, title: string, levels: number, level_names?: string[],
  *     aliases?: string[], goal?: string, search?: string, options: Record<string, GameOption>, rules: string,
@@ -32,7 +32,7 @@
  * @property {number | null} [turn] the seat to move, in your running matches
  */
 /**
- * @typedef {MatchSummary & {options: Record<string, string>, start: string, moves: Played[], view:
+ * @typedef {MatchSummary & {options: Record<string, string>, options_text?: string, start: string, moves: Played[], view:
  *     BoardView | null, thoughts: Record<string, Info>, withheld?: string, spent_ms?: number[],
  *     formats?: FileFormat[]}} StoredMatch
  * `spent_ms` has the time that each move took.

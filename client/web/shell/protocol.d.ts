@@ -332,7 +332,7 @@ export interface Joined {
     chat_commands?: string[];
 }
 
-/** The properties of a room that do not change during a match. The game, what belongs to it, and `start` are those of the last match. When the next match is of another game, the server sends `joined` again, after `started`. `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach` then. `level_names` are the levels' names, the lowest first. `view` is null when this server does not have the game. `start`, `one_screen`, `takeback` and `rated` mean the same as in `created`. `goal` says in a sentence what a player of the game tries to do. */
+/** The properties of a room that do not change during a match. The game, what belongs to it, and `start` are those of the last match. When the next match is of another game, the server sends `joined` again, after `started`. `levels` is 0 for a game without levels, whose AI seats play strategies; `search` is `teach` then. `level_names` are the levels' names, the lowest first. `view` is null when this server does not have the game. `start`, `one_screen`, `takeback` and `rated` mean the same as in `created`. `goal` says in a sentence what a player of the game tries to do, and `options_text` are the options in words. */
 export interface RoomDescription {
     game: string;
     title: string;
@@ -349,15 +349,17 @@ export interface RoomDescription {
     level_names?: string[];
     rated?: boolean;
     goal?: string;
+    options_text?: string;
 }
 
-/** The part of the view that stays the same for a whole room. `targets` maps a label, such as a column, to the cells that count as clicks on it. A label without cells, such as "pass", is a button beside the board. The server plays the move of such a button for a player who has no other move. `counted` is the noun for a side's pieces, such as "disc"; clients then show how many pieces each side has on the board. */
+/** The part of the view that stays the same for a whole room. `targets` maps a label, such as a column, to the cells that count as clicks on it. A label without cells, such as "pass", is a button beside the board. The server plays the move of such a button for a player who has no other move. `counted` is the noun for a side's pieces, such as "disc"; clients then show how many pieces each side has on the board. With `stores`, cells by side, they show how many seeds lie in the side's cells there. */
 export interface BoardView {
     board: Grid | Sites;
     kinds: Record<string, Kind>;
     seats: SeatView[];
     targets?: Record<string, string[]>;
     counted?: string;
+    stores?: string[][];
 }
 
 /** A rectangle of cells, named a1, b1, … (column letter, row number) or by `names[row][col]`. A name of None means that there is no cell. */
@@ -380,14 +382,16 @@ export interface Sites {
     lines?: string[][];
     style?: "bare" | "checker" | "felt" | "holes" | "plain" | "points";
     borders?: Border[];
+    flips?: boolean;
 }
 
-/** A cell of a free-form board; x grows to the right, y downwards, in cell widths. */
+/** A cell of a free-form board; x grows to the right, y downwards, in cell widths. `side` is the side that the cell belongs to, such as a house of Kalah: it has a rim in the side's colour. */
 export interface Site {
     id: string;
     x: number;
     y: number;
     shape?: "hex" | "point" | "round" | "square";
+    side?: number | null;
 }
 
 /** An edge of the board that belongs to a side: the sites along it, whose outer edges are drawn in the side's colour. */
@@ -585,7 +589,7 @@ export interface MoveView {
     ghost?: [string, string] | null;
 }
 
-/** The state of an AI seat's search. May be dropped. - `state` is `absent` when no engine is connected and the match waits for one. - `wait` says what a `queued` search waits for, in words: "waits for a free search process". It is empty where the wait has only begun. - `score` is from that seat's point of view, in the game's units. A forced win is 30000 minus the plies to it. - `number` is the label of the move that is being searched, as in `moved`. - `ready` is the progress of compiling the game, in percent, and null when the game is compiled. A game is compiled once per installation. - `warming` means that the search is shorter than the level's because the game is not compiled yet. - A strategy has no `moves`. Its `value` is in its own units, as text; only with the evaluator `estimate` is the `score` in the game's units, otherwise it is 1, 0 or -1. `log` is what the strategy writes about its search, when it is done: lines of text, at most 16 KiB. - The persona `average` has both: its scores are means over the opponent's replies, and its `value` says so: "+312 on average". A mean has no chance to win, and proves no forced win. - `depths` are the last 32 depths of the search. - `assessment` is the search in words. A server of an earlier version omits it. - `withheld` is a sentence that says why this viewer may not see the search; it is empty for all others. The message then has the state of the search and not its results. */
+/** The state of an AI seat's search. May be dropped. - `state` is `absent` when no engine is connected and the match waits for one. - `wait` says what a `queued` search waits for, in words: "waits for a free search process". It is empty where the wait has only begun. - `score` is from that seat's point of view, in the game's units. A forced win is 30000 minus the plies to it. - `number` is the label of the move that is being searched, as in `moved`. - `ready` is the progress of compiling the game, in percent, and null when the game is compiled. A game is compiled once per installation. - `warming` means that the search is shorter than the level's because the game is not compiled yet. - A strategy has no `moves`. Its `value` is in its own units, as text; only with the evaluator `estimate` is the `score` in the game's units, otherwise it is 1, 0 or -1. `log` is what the strategy writes about its search, when it is done: lines of text, at most 16 KiB. - The persona `average` has both: its scores are means over the opponent's replies, and its `value` says so: "+312 on average". A mean has no chance to win, and proves no forced win. - `depths` are the last 32 depths of the search. - `assessment` is the search in words. A server of an earlier version omits it. - `withheld` is a sentence that says why this viewer may not see the search; it is empty for all others. The message then has the state of the search and not its results. - `played` is the move that the seat plays after this search, when it is done. */
 export interface Thinking {
     t: "thinking";
     room: string;
@@ -610,6 +614,7 @@ export interface Thinking {
     assessment?: Assessment | null;
     withheld?: string;
     wait?: string;
+    played?: string;
 }
 
 /** The search's verdict on one move: the score for the side to move, in the evaluation's units (MATE minus plies for a forced win). `nodes` are the nodes that the search has spent on it. `exact` are the depths at which its score was exact, ascending, the last 24 of them: at the other depths the search only proved that the move is no better than the best one. `line` begins with the move, where the job requested the lines of several moves and the score is exact. `proven` says that a solver has proved who wins with the move, `lead` its final lead in the game's points, if that is known. */
@@ -639,7 +644,7 @@ export interface DepthBest {
     line: string[];
 }
 
-/** A search in words for people. - `sentence` says which move the side likes, which moves it expects next, and how it judges its position: "Black likes Nc6: it expects 5. b3 Bg4 and thinks it is clearly better." - `chance` is that side's chance to win in percent, from 1 to 99; 100 for a forced win, 0 for a forced loss, null for a move without a search. `says` is the same in words. - `candidates` are its best moves, the best first, at most 3. `others` are the next ones, at most 3. - `depths` are the best moves of the depths, as in `thinking`. - `work` says in one or two sentences how much the search cut off: "3,863 branches cut off, 91 % of them by the first move tried. Answered from memory 1,640 times." It is empty where nothing counts that. - `note` is a sentence about the move that was played, if it was not the best one: "Level 1 was careless here on purpose." */
+/** A search in words for people. - `sentence` says which move the side likes, which moves it expects next, and how it judges its position: "Black likes Nc6: it expects 5. b3 Bg4 and thinks it is clearly better." - `chance` is that side's chance to win in percent, from 1 to 99; 100 for a forced win, 0 for a forced loss, null for a move without a search. `says` is the same in words. - `candidates` are its best moves, the best first, at most 3. `others` are the next ones, at most 3. - `depths` are the best moves of the depths, as in `thinking`. - `work` says in one or two sentences how much the search cut off: "3,863 branches cut off, 91 % of them by the first move tried. Answered from memory 1,640 times." It is empty where nothing counts that. - `note` is a sentence about the move that was played, if a level chose it by looking one move ahead and did not find it best: "Level 1 was careless here on purpose." */
 export interface Assessment {
     sentence: string;
     chance?: number | null;
@@ -704,7 +709,7 @@ export interface Lobby {
     gone?: string[];
 }
 
-/** A public room in the lobby's list. `length` is the length of its match as text ("12 moves"), counted as the game counts moves. `away` lists the seats of a room that waits for a player whose people have had no connection to it for 30 s, on any node. They may come back, and the seat beside them can be taken. */
+/** A public room in the lobby's list. `length` is the length of its match as text ("12 moves"), counted as the game counts moves. `options_text` are its options in words. `away` lists the seats of a room that waits for a player whose people have had no connection to it for 30 s, on any node. They may come back, and the seat beside them can be taken. */
 export interface RoomSummary {
     room: string;
     game: string;
@@ -716,6 +721,7 @@ export interface RoomSummary {
     ply?: number;
     watching?: number;
     length?: string;
+    options_text?: string;
     away?: number[];
 }
 

@@ -303,10 +303,12 @@ export function numberedMove(played, ply) {
 }
 
 /**
- * The options of a room: "1-3-5-7", "swap", "no flying", "size 3".
- * @param {Record<string, string>} options
+ * The options of a room or a match in words: "With the swap rule", "3 by 3 boxes". A server of an
+ * earlier version sends no words.
+ * @param {{options: Record<string, string>, options_text?: string}} described
  */
-export function optionsText(options) {
+export function optionsText({ options, options_text }) {
+    if (options_text) return options_text;
     const words = Object.entries(options).map(([name, value]) => {
         if (value === "yes") return name;
         if (value === "no") return `no ${name}`;

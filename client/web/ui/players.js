@@ -91,9 +91,11 @@ function drawTurn(toMove, thinking, prompt, result) {
  * @param {number} seat
  * @param {Record<string, string>} pieces
  */
-function drawCount({ kinds, counted }, seat, pieces) {
+function drawCount({ kinds, counted, stores }, seat, pieces) {
     if (!counted) return null;
-    const count = Object.values(pieces).filter((kind) => kinds[kind]?.side === seat).length;
+    const count = stores?.length
+        ? (stores[seat] ?? []).reduce((sum, cell) => sum + (kinds[pieces[cell] ?? ""]?.count ?? 0), 0)
+        : Object.values(pieces).filter((kind) => kinds[kind]?.side === seat).length;
     return h("span", { class: "count" }, plural(count, counted));
 }
 

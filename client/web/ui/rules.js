@@ -6,25 +6,13 @@
 
 import { listGames } from "../shell/api.js";
 import { h, render } from "../shell/elements.js";
-import { icon } from "../shell/icons.js";
 
 /**
- * A button that opens a dialog with the rules of a game.
- * @param {string} game
- * @param {string} title
- * @returns {VNode}
- */
-export function drawRulesButton(game, title) {
-    const label = `Rules of ${title}`;
-    const open = () => void openRules(game, title);
-    return h("button", { class: "small rules-button", title: label, "aria-label": label, onclick: open }, icon("book"), "Rules");
-}
-
-/**
+ * Opens the dialog with the rules of a game.
  * @param {string} game
  * @param {string} title
  */
-async function openRules(game, title) {
+export async function openRules(game, title) {
     const games = await listGames().catch(() => []);
     const rules = games.find(({ id }) => id === game)?.rules ?? "The rules of this game are not available.";
     const dialog = document.createElement("dialog");

@@ -7,6 +7,7 @@
 
 import { h } from "../shell/elements.js";
 import { icon } from "../shell/icons.js";
+import { loadStyleSheet } from "../shell/style-sheets.js";
 
 /**
  * The button that opens the settings for boards.
@@ -18,6 +19,19 @@ export function drawSettingsButton(app) {
     const open = () =>
         load(app, import("./settings-menu.js"), ({ openSettings }) => void openSettings(() => app.update()));
     return h("button", { class: "icon-button small", "aria-label": label, title: label, onclick: open }, icon("gear"));
+}
+
+/**
+ * The button that opens the rules of a game.
+ * @param {App} app
+ * @param {string} game
+ * @param {string} title
+ * @returns {VNode}
+ */
+export function drawRulesButton(app, game, title) {
+    const label = `Rules of ${title}`;
+    const open = () => load(app, import("./rules.js"), ({ openRules }) => void openRules(game, title));
+    return h("button", { class: "small rules-button", title: label, "aria-label": label, onclick: open }, icon("book"), "Rules");
 }
 
 /**
@@ -37,5 +51,6 @@ export function openKeysHelp(app, more) {
  * @param {(module: Module) => void} open
  */
 function load(app, module, open) {
-    module.then(open, () => app.toast("The server did not answer; try again when it is connected"));
+    const styled = Promise.all([module, loadStyleSheet("ui/sheets.css")]);
+    styled.then(([loaded]) => open(loaded), () => app.toast("The server did not answer; try again when it is connected"));
 }

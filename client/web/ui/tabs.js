@@ -7,8 +7,22 @@
 
 import { h } from "../shell/elements.js";
 
-/** Windows narrower than this show the cards of a match as tabs; match.css has the same width. */
+/**
+ * Windows narrower than these show the cards of a match as tabs, with a board of any form and with a
+ * wide one; match.css has the same widths.
+ */
 const narrowWindow = matchMedia("(max-width: 1099.98px)");
+const narrowForWideBoard = matchMedia("(max-width: 1499.98px)");
+/** Whether the page has a wide board. */
+let hasWideBoard = false;
+
+/**
+ * Says whether the board of the page is wide. Pages call it before they draw.
+ * @param {boolean} isWide
+ */
+export function setWideBoard(isWide) {
+    hasWideBoard = isWide;
+}
 
 /**
  * `hasNews` marks a tab whose panel has something that the user has not seen.
@@ -17,7 +31,12 @@ const narrowWindow = matchMedia("(max-width: 1099.98px)");
 
 /** Whether the cards of a match are tabs now. */
 export function hasTabs() {
-    return narrowWindow.matches;
+    return narrowWindow.matches || (hasWideBoard && narrowForWideBoard.matches);
+}
+
+/** Whether the tabs are those beside a wide board on a middling window, whose panels are high. */
+export function isBesideWideBoard() {
+    return hasWideBoard && !narrowWindow.matches && narrowForWideBoard.matches;
 }
 
 /**
@@ -25,8 +44,9 @@ export function hasTabs() {
  * @param {() => void} listener
  */
 export function onTabsChange(listener) {
-    narrowWindow.addEventListener("change", listener);
-    return () => narrowWindow.removeEventListener("change", listener);
+    const windows = [narrowWindow, narrowForWideBoard];
+    for (const each of windows) each.addEventListener("change", listener);
+    return () => windows.forEach((each) => each.removeEventListener("change", listener));
 }
 
 /**

@@ -48,7 +48,8 @@ SECONDS = re.compile(r"\d{1,7}(?:\.\d{1,6})?")
 def parse_ggf(chunks: Iterable[bytes], find_game: FindGame) -> Iterator[GameRecord | BadGame]:
     """Yields the games of a file, given in parts of any size, in their order.
 
-    At most one game is in memory. Raises only what `find_game` raises for a broken rules file.
+    At most one game is in memory. Raises only GameFault, or what `find_game` raises, for a broken
+    rules file.
     """
     return read_trees(chunks, lambda text: _record(text, find_game))
 

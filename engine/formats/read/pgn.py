@@ -37,8 +37,8 @@ MAX_GAME = 1 << 20
 MAX_BAD = 1000
 #: How far before a number a blank line is looked for, in characters.
 MAX_GAP = 200
-#: The most numeric annotations of a move that are kept.
-MAX_NAGS = 16
+#: The most numeric annotations of a move that are kept, and the greatest (10 of the standard).
+MAX_NAGS, MAX_NAG = 16, 255
 #: The game of a text that does not say it: PGN is for chess.
 DEFAULT_GAME = "chess"
 #: The games of PDN's tag GameType, and names of the others that it numbers.
@@ -116,7 +116,8 @@ class Section(Struct, frozen=True):
 def parse_pgn(chunks: Iterable[bytes], find_game: FindGame) -> Iterator[GameRecord | BadGame]:
     """Yields the games of a file, given in parts of any size, in their order.
 
-    At most one game is in memory. Raises only what `find_game` raises for a broken rules file.
+    At most one game is in memory. Raises only GameFault, or what `find_game` raises, for a broken
+    rules file.
     """
     return _games(_sections(read_lines(chunks)), find_game)
 
@@ -450,7 +451,8 @@ class _Draft:
 
     def nag(self, number: int) -> None:
         """Takes a numeric annotation of the last move."""
-        if self._reader is not None and self._reader.moves and number and self.bad is None:
+        is_one = 0 < number <= MAX_NAG and self.bad is None
+        if is_one and self._reader is not None and self._reader.moves:
             nags = self._nags.setdefault(len(self._reader.moves) - 1, [])
             if len(nags) < MAX_NAGS:
                 nags.append(number)
@@ -683,7 +685,7 @@ class _Draft:
         elif name == "emt":
             change["spent_ms"] = _milliseconds(value)
         elif name == "eval" and EVAL.fullmatch(value):
-            change["eval"] = value
+            change["eval"] = value.replace("+", "")
         elif name == "clock" and (clocks := BOTH_CLOCKS.fullmatch(value)):
             side = _side_names(self._reader.start)[self._reader.turns[-1]][0].lower()
             shown = {clocks[1].lower(): clocks[2], clocks[3].lower(): clocks[4]}

@@ -202,12 +202,22 @@ def _game_fields(position: Position | None) -> dict[str, object]:
     """The fields of a head that only a game has."""
     if position is None:
         return {"game": "", "options": {}, "board": None, "start": None}
-    return {
+    fields = {
         "game": position.game.id,
         "options": position.options,
         "board": position.game.board(position.options),
         "start": position.view(),
     }
+    notation = _first_moves(position)
+    return {**fields, "notation": notation} if notation else fields
+
+
+def _first_moves(position: Position) -> dict[str, str]:
+    """The moves of the position as players write them, by token, where that differs."""
+    if position.game.rules.notation is None:
+        return {}
+    written = {position.format_move(move): position.notation(move) for move in position.moves()}
+    return {token: text for token, text in written.items() if text != token}
 
 
 def finite_end(end: End) -> object:

@@ -74,7 +74,8 @@ class MoveFacts(Struct, frozen=True, kw_only=True):
       best move.
     - `losing` counts the moves that lose by force among the `others`, the moves that were not
       played. `loser` is the one with the shortest proven distance.
-    - `note` is the sentence about a careless move, `value` a strategy's value of the position.
+    - `note` is the sentence about a move after a look of one move, `value` a strategy's value of
+      the position.
     - `depth` is the depth of the search in plies, 0 without a search. `is_shortened` is true if the
       search was cut short because the game was not compiled yet.
     """
@@ -110,7 +111,7 @@ def move_facts(
     reader = _Reader(position, ply, thought, has_means)
     level = None if thought.warming else occupant.level
     seed = search_seed(match, ply)
-    note = careless_note(game, level, seed, position.digest(), thought.depth)
+    note = careless_note(game, level, seed, position.digest(), thought, thought.move)
     facts = MoveFacts(
         side=side_name(position, position.turn), player=player_name(occupant),
         move=reader.notation(thought.move), reason=_reason(position, occupant, thought, note),

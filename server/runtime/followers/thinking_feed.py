@@ -93,7 +93,7 @@ class ThinkingFeed:
         if thinking.state == "done" and not thinking.warming:
             level, seed = match.seats[thinking.seat].level, search_seed(match.id, match.ply)
             note = careless_note(
-                match.position.game, level, seed, match.digest, thinking.depth
+                match.position.game, level, seed, match.digest, thinking, thinking.played
             )  # fmt: skip
         return self._wording.assessment(thinking, note)
 

@@ -158,9 +158,10 @@ test("the host frees a seat after a question, by the identity of its holder", as
         button.click();
         const dialog = document.querySelector("dialog.confirm");
         assert(dialog.textContent.includes("Ben"), "the question names the person");
+        const closed = new Promise((resolve) => dialog.addEventListener("close", resolve));
         [...dialog.querySelectorAll("button")].find(({ textContent }) => textContent === pressed).click();
+        await closed;
         await flushPromises();
-        await new Promise((resolve) => setTimeout(resolve));
     };
     await answer("Keep playing");
     assertEqual(sent, []);

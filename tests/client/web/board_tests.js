@@ -1,7 +1,7 @@
 import "/client/web/board/board.js";
 import { candidates, clickResult, nextCells, placedPiece } from "/client/web/board/clicks.js";
-import { canFlip, isFlipped, layOut, neighbour, placeAt, starPoints } from "/client/web/board/geometry.js";
-import { assert, assertEqual, test } from "./testing.js";
+import { canFlip, isFlipped, layOut, neighbour, placeAt, starPoints, upright } from "/client/web/board/geometry.js";
+import { assert, assertEqual, flushPromises, test } from "./testing.js";
 
 const move = (id, path, more = {}) => ({ id, path: path.split(" "), text: id, ...more });
 const ids = (moves) => moves.map(({ id }) => id);
@@ -197,12 +197,19 @@ test("arrow keys move the focus, Enter plays, Escape clears the selection, and o
     assertEqual([played, stops()], [["far"], ["a3"]]);
 });
 
+/** The dialog that a click has opened: what draws it is loaded then. */
+async function openDialog() {
+    await import("/client/web/board/choices.js");
+    await new Promise((resolve) => setTimeout(resolve));
+    return document.querySelector("dialog");
+}
+
 test("a dialog asks for the choice between moves, and can be cancelled", async () => {
     const { played, tap } = showBoard();
     const choose = async (name) => {
         tap("a1");
         tap("a4");
-        const dialog = document.querySelector("dialog");
+        const dialog = await openDialog();
         const closed = new Promise((resolve) => dialog.addEventListener("close", resolve));
         [...dialog.querySelectorAll("button")].find((button) => button.textContent === name).click();
         await closed;
@@ -265,8 +272,11 @@ test("a pending move is shown, and no other move can be played", () => {
 
 test(
     "a move is animated unless the user prefers reduced motion, and a jump to another ply is not",
-    () => {
+    async () => {
+        showBoard(); // the first drawing loads the animation
         const { board } = showBoard();
+        await import("/client/web/board/animation.js");
+        await flushPromises();
         const { scene } = board;
         const isMotionReduced = matchMedia("(prefers-reduced-motion: reduce)").matches;
         const position = { pieces: { a3: "m" }, turn: 1, text: "", last: ["a1", "a3"] };
@@ -331,7 +341,12 @@ test("a mark is shown on cells, on the cells of labels, and beside the board for
     };
     const marks = { last: ["pass"], win: ["column", "b1"] };
     const element = readOnlyBoard(board, { pieces: {}, turn: 0, text: "", last: ["pass"], marks });
-    assertEqual([...element.querySelectorAll(".beside .marked")].map(({ textContent }) => textContent), ["pass: last move"]);
+    const marked = (/** @type {Element} */ each) => [...each.querySelectorAll(".beside .marked")].map(({ textContent }) => textContent);
+    assertEqual(marked(element), ["pass: last move"]);
+    const seats = [{ name: "Black", colour: "#000" }, { name: "White", colour: "#fff" }];
+    const named = readOnlyBoard({ ...board, seats }, { pieces: {}, turn: 0, text: "", last: ["pass"], marks });
+    assertEqual(marked(named), ["White passed"]);
+    named.remove();
     assertEqual(element.querySelectorAll(".mark.win").length, 3);
     assertEqual(element.querySelectorAll(".mark.last").length, 0);
     assert(element.querySelector('[data-cell="a2"]').ariaLabel?.includes("winning"), "the label of a marked label's cell has the mark");
@@ -495,7 +510,7 @@ test("the dialog for a promotion shows the pieces and focuses the first", async 
     const { tap, played } = showBoard({ board: { ...BOARD, kinds: { ...BOARD.kinds, ...kinds } }, moves });
     tap("a1");
     tap("a4");
-    const dialog = document.querySelector("dialog");
+    const dialog = await openDialog();
     assertEqual(
         [...dialog.querySelectorAll("button")].map((button) => [button.textContent, button.querySelectorAll(".sprite").length]),
         [
@@ -589,4 +604,30 @@ test("the pieces beside a winning line step back", () => {
     const { board } = showBoard({ position, moves: [] });
     const beside = [...board.querySelectorAll(".beside-win")].map((piece) => piece.dataset.at);
     assertEqual(beside, ["c3"]);
+});
+
+test("an upright board is the board turned by 90 degrees, and all of it is in the box", () => {
+    const borders = [{ side: 0, sites: ["a1", "b1"] }, { side: 0, sites: ["a2", "b2"] }];
+    const lying = layOut({ kind: "sites", sites: HEX, borders }, false);
+    const standing = upright(lying, 0.34);
+    assertEqual([standing.isUpright, standing.frame.width, standing.frame.height], [true, lying.frame.height, lying.frame.width]);
+    const distances = ({ places }) => places.flatMap((a) => places.map((b) => Math.hypot(a.x - b.x, a.y - b.y).toFixed(3)));
+    assertEqual(distances(standing), distances(lying));
+    for (const { id, x, y } of lying.places) {
+        const place = standing.byId.get(id);
+        assert(Math.abs(place.y - x) < 1e-9, "what was at the left is above");
+        assert(Math.abs(place.x + y - lying.frame.height - 2 * lying.frame.y) < 1e-9, "what was above is at the right");
+    }
+    const { x, y, width, height } = standing.box;
+    const points = [...standing.places, ...standing.labels, ...standing.edges.flatMap(({ strokes }) => strokes.flat())];
+    assert(points.every((point) => point.x > x && point.x < x + width && point.y > y && point.y < y + height), "all is in the box");
+    const middle = (strokes) => strokes.flat().reduce((sum, point) => sum + point.x, 0) / strokes.flat().length;
+    const [upper, lower] = standing.edges.map(({ strokes }) => middle(strokes));
+    assert(upper > lower, "the upper border is at the right");
+});
+
+test("a board of sites that flips is turned for the second seat", () => {
+    const sites = { kind: "sites", sites: HEX };
+    assertEqual([0, 1, null].map((seat) => isFlipped({ ...sites, flips: true }, seat, false)), [false, true, false]);
+    assertEqual([0, 1, null].map((seat) => isFlipped(sites, seat, false)), [false, false, false]);
 });

@@ -1,4 +1,5 @@
 import { ChatExtras, withCommands } from "/client/web/pages/room/chat-extras.js";
+import { drawChat } from "/client/web/pages/room/chat.js";
 import { h, render } from "/client/web/shell/elements.js";
 import { assertEqual, test } from "./testing.js";
 
@@ -85,4 +86,15 @@ test("the commands that an answer lists stand out", () => {
     render(parent, h("p", null, withCommands("You may ask:\n/why says why\n/help lists\nand/or not")));
     assertEqual([...parent.querySelectorAll("b")].map((bold) => bold.textContent), ["/why", "/help"]);
     assertEqual(parent.textContent, "You may ask:\n/why says why\n/help lists\nand/or not");
+});
+
+test("the bot introduces itself above all lines, and a private line says that it is one", () => {
+    const lines = [{ v: 3, text: "hello", ...BEN }, { ...HINT, to: "author" }, { v: 6, text: "psst", to: "spectators", ...BEN }];
+    const parent = document.createElement("div");
+    const muted = { has: () => false };
+    const chat = { room: room({ chat: lines }), extras: null, log: [], error: null, isSpectator: false, marks: new Map(), muted, me: "ada" };
+    render(parent, drawChat({ ...chat, clearError: () => {}, send: async () => true, onScroll: () => {}, redraw: () => {} }));
+    const shown = [...parent.querySelectorAll(".lines > p")];
+    assertEqual(shown[0].textContent.startsWith("Plyroom I am Plyroom, the room's bot."), true);
+    assertEqual(shown.slice(1).map((line) => line.querySelector(".badge")?.textContent ?? null), [null, "private", "aside"]);
 });

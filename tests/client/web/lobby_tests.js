@@ -18,7 +18,8 @@ const CHESS = {
         kinds: {},
     },
 };
-const HEX = { ...CHESS, id: "hex", title: "Hex", levels: 3, options: { swap: { default: "yes", offered: ["yes", "no"] } } };
+const SWAP = { title: "Swap", default: "yes", offered: ["yes", "no"], phrases: { no: "Without the swap rule" } };
+const HEX = { ...CHESS, id: "hex", title: "Hex", levels: 3, options: { swap: SWAP } };
 const GAMES = [CHESS, HEX];
 const ADA = { identity: "ada", name: "Ada" };
 const BEN = { identity: "ben", name: "Ben" };
@@ -77,7 +78,7 @@ test("choices are described in one line", () => {
     assertEqual(describeChoices(HEX, choices), "Hex, level 1, White");
     assertEqual(
         describeChoices(HEX, { ...choices, opponent: "friend", side: "random", options: { swap: "no" } }),
-        "Hex with a friend, no swap, either side",
+        "Hex with a friend, without the swap rule, either side",
     );
     assertEqual(
         describeChoices(HEX, { ...choices, opponent: "duel", secondLevel: "swindler" }),

@@ -25,6 +25,13 @@ test("a bar counts the side's pieces in the games that say what is counted", () 
     assertEqual(text(0), undefined);
 });
 
+test("a bar counts the seeds in the side's stores, and no others", () => {
+    const kinds = { 5: { name: "5 seeds", count: 5 }, 7: { name: "7 seeds", count: 7 } };
+    const more = { counted: "seed", stores: [["south"], ["north"]] };
+    const text = (seat) => barOf(seat, kinds, { a1: "5", south: "7" }, more).querySelector(".count")?.textContent;
+    assertEqual([text(0), text(1)], ["7 seeds", "0 seeds"]);
+});
+
 test("a bar shows the chess pieces by which the side is ahead", () => {
     const kinds = {
         P: { name: "white pawn", side: 0, sprite: "pawn" },
@@ -44,7 +51,9 @@ test("the question for a piece to take names its side and its noun", () => {
 });
 
 test("options are named where their values are not words", () => {
-    assertEqual(optionsText({ swap: "yes", flying: "no" }), "swap, no flying");
-    assertEqual(optionsText({ rows: "1-3-5-7" }), "1-3-5-7");
-    assertEqual(optionsText({ size: "4", win: "five-or-more" }), "size 4, five-or-more");
+    const text = (options, options_text = undefined) => optionsText({ options, options_text });
+    assertEqual(text({ swap: "yes" }, "With the swap rule"), "With the swap rule");
+    assertEqual(text({ swap: "yes", flying: "no" }), "swap, no flying");
+    assertEqual(text({ rows: "1-3-5-7" }), "1-3-5-7");
+    assertEqual(text({ size: "4", win: "five-or-more" }), "size 4, five-or-more");
 });

@@ -221,3 +221,12 @@ test("since when a move is best, and how often another was refuted", async () =>
     assertEqual([lastComplete({ depth: 4 }, depths), lastComplete({ depth: 2 }, depths)], [3, 2]);
     assertEqual([[50], [0, 100], [99, 97], [3], [41, 73]].map(scaleOf), [[50, 70], [0, 100], [80, 100], [0, 20], [40, 80]]);
 });
+
+test("a search that waits for its game to be compiled says how far that is, also while it is queued", async () => {
+    const thought = { ...(await thoughtOf("server-thinking-assessed")), depth: 0, assessment: null, wait: "" };
+    const state = (more) => mount({ ...thought, ...more }).node.querySelector(".state")?.textContent;
+    assertEqual(state({ state: "warming", ready: 40 }), "getting ready 40 %");
+    assertEqual(state({ state: "queued", ready: 7 }), "getting ready 7 %");
+    assertEqual(state({ state: "queued", ready: null }), "about to think");
+    assertEqual(state({ state: "queued", ready: null, wait: "waits for a free search process" }), "waits for a free search process");
+});

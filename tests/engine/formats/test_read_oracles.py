@@ -10,11 +10,14 @@ import chess.pgn
 import draughts
 import pytest
 from draughts.PDN import PDNWriter
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from engine.formats.read import pgn
 from engine.formats.read.files import read_games
 from engine.formats.read.pgn import parse_pgn
 from engine.formats.read.positions import read_position
+from engine.formats.read.san import SanReader
 from engine.formats.record import BadGame, GameRecord
 from engine.game import Position
 from engine.rules.registry import load_game
@@ -119,6 +122,43 @@ def check_chess(seeds: range, plies: int = 160) -> None:
 def test_games_of_python_chess_come_in_equal() -> None:
     """Moves, notation, start, end, tags, result, comments, annotations, clocks are the same."""
     check_chess(range(50), 80)
+
+
+#: Words in the form of the standard, legal or not.
+WORDS = [
+    *(letter + square for letter in ("", *"NBRQK") for square in chess.SQUARE_NAMES),
+    *(
+        f"{file}x{square}"
+        for file in "abcdefgh" for square in chess.SQUARE_NAMES if square[0] != file
+    ),
+]  # fmt: skip
+
+
+@settings(max_examples=8)
+@given(st.integers(0, 10**6))
+def test_only_legal_moves_are_read_at_once(seed: int) -> None:
+    """The fast reader plays a word exactly where python-chess does, and the same move."""
+    rng = random.Random(seed)
+    board = chess.Board()
+    for _ in range(rng.randrange(90)):
+        if not board.is_game_over():
+            board.push(rng.choice(list(board.legal_moves)))
+    start = load_game("chess").position(board.fen(en_passant="legal"))
+    if start.outcome() is not None:
+        return
+    for word in WORDS:
+        try:
+            wanted = board.parse_san(word)
+        except ValueError:
+            wanted = None
+        reader = SanReader(start)
+        if reader.read_plain(word):
+            assert wanted is not None, (board.fen(), word)
+            assert reader.moves[0].token == wanted.uci()
+            assert reader.moves[0].text == board.san(wanted)
+        else:
+            # En passant is for the reader of typed moves.
+            assert wanted is None or board.is_en_passant(wanted), (board.fen(), word)
 
 
 @pytest.mark.long

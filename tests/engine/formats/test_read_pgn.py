@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.formats.read.moves import BadPart, MoveReader
 from engine.formats.read.pgn import parse_pgn
 from engine.formats.record import BadGame, GameRecord
 from engine.rules.numbering import move_number
@@ -94,6 +95,10 @@ def test_signs_behind_and_between_moves_are_kept() -> None:
     """Signs are the numeric annotations of PGN, those of draughts too."""
     game = read_one("1. e4! e5 $10 2. Nf3 ± Nc6?! $146 (!) 3. Bb5 +/- D")
     assert [move.nags for move in game.moves] == [(1,), (10,), (16,), (6, 146, 1), (16,)]
+    game = read_one("1. e4 $300 $0 {[%eval +0.5] good} e5 {[%eval #-3,20]} {[%eval ?]}")
+    assert [(move.nags, move.eval, move.comment) for move in game.moves] == [
+        ((), "0.5", "good"), ((), "#-3,20", "[%eval ?]"),
+    ]  # fmt: skip
     game = read_one('[GameType "21"] 1. 11-15* 23-19!! (?) *')
     assert [move.nags for move in game.moves] == [(7,), (3, 2)]
     assert game.over is None
@@ -115,6 +120,17 @@ def test_passes_that_nobody_wrote_are_played() -> None:
     ):  # fmt: skip
         read = tokens(read_one(f'[Game "othello"]\n{text}'))
         assert read == tokens_played
+
+
+def test_a_word_of_several_moves_is_played_whole_or_not_at_all() -> None:
+    """Where one of its moves is not legal, none of them is played."""
+    reader = MoveReader(load_game("othello").start())
+    reader.read("f5d6")
+    before = reader.position
+    with pytest.raises(BadPart, match="move 2 of it, c3: c3 is taken"):
+        reader.read("c3c3")
+    assert (reader.position, [move.token for move in reader.moves]) == (before, ["f5", "d6"])
+    assert reader.turns == [0, 1]
 
 
 def test_options_and_start_positions_are_read() -> None:
@@ -307,6 +323,8 @@ REFUSED = {
     "1. e4\n\te5 [x": (2, 5, "[", "a tag like"),
     '[Game "othello"] f5d6c3d6 *': (1, 18, "f5d6c3d6", "legal moves (move 4 of it, d6"),
     "1. e4 e5\x00": (1, 9, "\x00", "text"),
+    '[FEN "4k3/8/8/8/4r3/8/4N3/4K3 w - -"] 1. Nc3': (1, 42, "Nc3", "a legal move of White"),
+    "1. e4 f5 2. Qh5+ a6": (1, 18, "a6", "you are in check"),
     '[Game "othello"]\n1. f5 f4 2. e3 PA': (2, 16, "PA", "a legal move of White"),
 }
 

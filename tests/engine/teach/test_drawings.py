@@ -193,6 +193,19 @@ def test_texts_of_an_svg() -> None:
         assert text in texts
 
 
+def test_a_cut_that_nothing_can_beat() -> None:
+    """Where a side has the best value of all, the logs say so in words, without an open end."""
+    for text, words in (
+        ("max(a: inf, b: 3)", "nothing is greater than inf"),
+        ("min(a: -inf, b: 3)", "nothing is less than -inf"),
+    ):
+        trace = on_tree(parse_tree(text), "alphabeta")
+        for log in ("tree", "steps"):
+            shown = format_trace(trace, log)
+            assert words in shown
+            assert "none" not in shown
+
+
 def test_many_skipped_moves_share_a_shape() -> None:
     """More than twelve skipped moves of a node have one shape with their number."""
     moves = ", ".join(f"b{i}: {i}" for i in range(14))

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from engine.teach.errors import NotPossible, TreeError
+from engine.teach.lessons import listings
 from engine.teach.lessons.catalogue import LESSONS, load_lesson
-from engine.teach.lessons.lesson import BugHunt
+from engine.teach.lessons.lesson import BugHunt, numbered_lines
 from engine.teach.lessons.listings import (
-    LISTINGS,
     MAX_TREE_NODES,
     MAX_VISITS,
     REMARKS,
@@ -72,7 +72,7 @@ def random_node(rng: random.Random, levels: int, kind: str, is_even: bool) -> No
 def test_a_listing_gives_what_the_contract_states(name: str) -> None:
     """Typed, each listing gives the wrong value or count of the table, on the documents' trees."""
     for tree, (value, visits) in zip(TREES.values(), STATED[name], strict=False):
-        result = run_listing(LISTINGS[name], tree)
+        result = run_listing(listings.LISTINGS[name], tree)
         assert result.value == value
         assert result.right_value == 10
         if visits is not None:
@@ -82,10 +82,10 @@ def test_a_listing_gives_what_the_contract_states(name: str) -> None:
 def test_the_other_trees_show_the_other_faults() -> None:
     """Odd depth shows the parity, unequal lines the missing question."""
     odd, unequal = list(TREES.values())[2:]
-    assert run_listing(LISTINGS["parity"], odd).value == 2
-    assert run_listing(LISTINGS["parity"], odd).right_value == 6
+    assert run_listing(listings.LISTINGS["parity"], odd).value == 2
+    assert run_listing(listings.LISTINGS["parity"], odd).right_value == 6
     for name in ("parity", "average", "twice", "bound-twice", "game-over"):
-        assert run_listing(LISTINGS[name], unequal).error.startswith("does not run")
+        assert run_listing(listings.LISTINGS[name], unequal).error.startswith("does not run")
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_the_listings_are_those_of_the_oracle(count: int) -> None:
         if not node.children or sum(1 for _ in walk(node)) > MAX_TREE_NODES:
             continue
         levels = max(level for level, _, _ in walk(node))
-        for name, listing in LISTINGS.items():
+        for name, listing in listings.LISTINGS.items():
             result = run_listing(listing, Tree(node))
             try:
                 value, visits = ORACLES[name](oracle_tree(node), levels)
@@ -115,12 +115,14 @@ def test_the_listings_are_those_of_the_oracle(count: int) -> None:
 
 def test_the_marks_of_the_lines() -> None:
     """Each listing has a line at fault; the least that lets it run is marked as added."""
-    for name, listing in LISTINGS.items():
+    for name, listing in listings.LISTINGS.items():
         lines = listing_lines(listing)
         assert any(line.is_fault for line in lines), name
         assert not any("#" in line.text or "missing" in line.text for line in lines)
         assert lines[0].text.startswith("def ")
-    added = {name: added_parts(listing) for name, listing in LISTINGS.items()}
+    exercise = BugHunt("", listing_lines(listings.LISTINGS["average"]), "")
+    assert any("H_mean(q, «L - 1»)" in line for line in numbered_lines(exercise))
+    added = {name: added_parts(listing) for name, listing in listings.LISTINGS.items()}
     assert {name: parts for name, parts in added.items() if parts} == {
         "minimax": ["return best_value"],
         "negamax": ["return best_value"],
@@ -160,13 +162,13 @@ def test_an_exponential_listing_is_stopped() -> None:
         for step in range(level):
             low = Node("max" if step % 2 == 0 else "min", (low,))
         wide = Node("max" if level % 2 else "min", (low, wide))
-    result = run_listing(LISTINGS["twice"], Tree(wide))
+    result = run_listing(listings.LISTINGS["twice"], Tree(wide))
     assert result.error == f"more than {MAX_VISITS:,} visits"
 
 
 def test_each_fault_is_a_lesson() -> None:
     """Each listing leads to a lesson to find its fault, and each remark to a lesson."""
-    for name, listing in LISTINGS.items():
+    for name, listing in listings.LISTINGS.items():
         lesson = load_lesson(listing.lesson)
         assert isinstance(lesson.exercise, BugHunt)
         if name != "bound-twice":

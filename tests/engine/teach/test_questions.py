@@ -8,11 +8,12 @@ import pytest
 
 from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.lessons.catalogue import LESSONS, lesson_traces, load_lesson
-from engine.teach.lessons.lesson import Ordering
+from engine.teach.lessons.lesson import Ordering, Statements
 from engine.teach.lessons.questions import (
     MAX_QUESTIONS,
     FigureExercise,
     OrderExercise,
+    StatementsExercise,
     cut_reason,
     lesson_quiz,
 )
@@ -132,3 +133,16 @@ def test_why_a_crossed_window_is_not_enough(algorithm: str, second: int, test: s
     assert goes_on.solution == f"it is not cut off, alpha 10 >= beta {second}"
     reason = cut_reason(trace, goes_on.row, goes_on.step_count, False)
     assert reason.endswith(f"beta is {second}, but this form asks for a value {test}.")
+
+
+@pytest.mark.parametrize("name", ["opaque-moves", "polymorphism"])
+def test_statements_as_data(name: str) -> None:
+    """The statements of an exercise come with whether they are true, and why; some are false."""
+    exercise = load_lesson(name).exercise
+    body = lesson_quiz(name).exercise
+    assert isinstance(exercise, Statements)
+    assert isinstance(body, StatementsExercise)
+    assert [(each.text, each.is_true, each.reason) for each in body.statements] == [
+        (each.text, each.is_true, each.reason) for each in exercise.statements
+    ]
+    assert {each.is_true for each in body.statements} == {True, False}

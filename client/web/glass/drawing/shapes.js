@@ -69,7 +69,7 @@ export function itemMeasure(trace, view) {
     return (node, cut) => {
         if (cut) return cutSize(cut, widths);
         if (node.row < 0) return { width: textWidth(restText(node), NOTE_PX) + 20, height: REST_Y + REST_HEIGHT };
-        const label = textWidth(moveText(trace.move(node.row)), MOVE_PX) + 4;
+        const label = textWidth(moveText(trace.written(node.row)), MOVE_PX) + 4;
         const isLeaf = trace.kind(node.row) === "leaf";
         if (isLeaf) return { width: Math.max(widths.leaf, label), height: SHAPE_Y + LEAF_HEIGHT };
         // The same width folded and open, so that its neighbours stay where they are.
@@ -245,7 +245,7 @@ function drawNode(context, item) {
             isDouble ? drawFigure(kind, width + 9, { ...look, grow: 3 }) : null,
             drawFigure(kind, width, look),
         ),
-        drawMove(trace.move(row)),
+        drawMove(trace.written(row)),
         kind.startsWith("p") ? h("text", { class: "name", y: SHAPE_Y + 14 }, kind) : null,
         value === "" ? null : h("text", { class: "value", y: SHAPE_Y + valueY(kind) }, value),
         fold > 0 && state.isEntered(row) ? drawFold(item.node.fold) : note === "" ? null : h("text", { class: isCutNote ? "note cut" : "note", y: NOTE_Y }, note),

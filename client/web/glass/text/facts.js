@@ -7,7 +7,7 @@
  */
 
 import { plural } from "../../shell/words.js";
-import { countText, intervalText, numberText, relationOf, sideText, valueText, windowText } from "./notation.js";
+import { countText, endingText, intervalText, numberText, relationOf, sideText, valueText, windowText } from "./notation.js";
 import { SHAPE_DIGITS } from "./measures.js";
 
 /**
@@ -70,7 +70,7 @@ function boundsNote(trace, state, row) {
 export function finalText(trace, row, digits) {
     if (trace.reason(row) === "chosen") return "random";
     const relation = relationOf(trace, row);
-    const value = valueText(trace.value(row), digits);
+    const value = endingText(trace, row) ?? valueText(trace.value(row), digits);
     return relation === "" ? value : `${relation} ${value}`;
 }
 
@@ -137,7 +137,7 @@ export function nodeWords(trace, state, row) {
  * @param {number} row
  */
 export function nameOf(trace, row) {
-    return row === 0 ? "root" : trace.move(row);
+    return row === 0 ? "root" : trace.written(row);
 }
 
 /**
@@ -166,7 +166,8 @@ export function factWords(trace, state, row) {
 function endWords(trace, row) {
     const reason = trace.reason(row);
     if (reason === "chosen") return ["move chosen at random"];
-    const words = [`${SIGN_WORDS[relationOf(trace, row)]} ${valueText(trace.value(row))}`];
+    const ending = endingText(trace, row);
+    const words = [`${SIGN_WORDS[relationOf(trace, row)]} ${valueText(trace.value(row))}${ending ? `, a ${ending}` : ""}`];
     if (reason === "table") words.push("from the table");
     const status = STATUS_WORDS[trace.status(row)];
     if (reason === "leaf" && status !== "" && trace.head.game !== "") words.push(status);

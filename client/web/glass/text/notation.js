@@ -38,6 +38,24 @@ export function valueText(value, digits = 6) {
     return numberText(value, digits);
 }
 
+/** The value of a win at once, with the game's own estimates; each ply more costs one. */
+const WIN = 30_000;
+/** A value nearer to a win or a loss than this stands for the end of the game. */
+const MAX_PLIES = 1000;
+
+/**
+ * A value that stands for the end of a game, searched with the game's own estimates: "win" or "loss";
+ * null for any other value.
+ * @param {SearchTrace} trace
+ * @param {number} row
+ */
+export function endingText(trace, row) {
+    const value = trace.value(row);
+    if (trace.head.game === "" || trace.head.evaluator !== "estimate" || typeof value !== "number") return null;
+    if (Math.abs(value) > WIN || Math.abs(value) <= WIN - MAX_PLIES) return null;
+    return value > 0 ? "win" : "loss";
+}
+
 /**
  * A window: (−∞, 10).
  * @param {readonly [number, number]} window

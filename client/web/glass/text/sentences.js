@@ -10,7 +10,7 @@
  */
 
 import { plural } from "../../shell/words.js";
-import { countText, intervalText, numberText, sideText, valueText, windowText } from "./notation.js";
+import { countText, endingText, intervalText, numberText, sideText, valueText, windowText } from "./notation.js";
 import { CUT, ENTER, LEAVE, NARROWED, RETURNED } from "../trace/trace.js";
 
 /** @typedef {import("./facts.js").View} View */
@@ -65,7 +65,7 @@ export function stepSentence(trace, state, view = "window") {
  * @returns {string}
  */
 export function moveName(trace, row) {
-    const move = trace.move(row);
+    const move = trace.written(row);
     if (trace.head.game !== "" || !/^\d+$/.test(move)) return move;
     const parent = trace.parent(row);
     return parent > 0 ? `${moveName(trace, parent)}.${move}` : `move ${move}`;
@@ -370,8 +370,10 @@ function endSentence(trace) {
     const value = trace.value(0);
     const move = trace.end?.line[0];
     if (value === null) return `${side} chooses ${move ?? "a move"} at random, without a search.`;
-    const result = trace.head.view === "mover" ? `${valueText(value)} for the side to move` : valueText(value);
-    const play = move === undefined ? `The value of the root is ${result}` : `${side} plays ${move}, and the value is ${result}`;
+    const ending = endingText(trace, 0);
+    const text = ending === null ? valueText(value) : `${valueText(value)}, a ${ending}`;
+    const result = trace.head.view === "mover" ? `${text} for the side to move` : text;
+    const play = move === undefined ? `The value of the root is ${result}` : `${side} plays ${trace.head.notation?.[move] ?? move}, and the value is ${result}`;
     return `The search is over. ${play}.${meaningWords(trace)}${countWords(trace)}`;
 }
 

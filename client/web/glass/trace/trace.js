@@ -35,6 +35,8 @@ import { TraceError, errorOf, readLines } from "./stream.js";
  * @property {number} max_nodes
  * @property {BoardView | null} board
  * @property {PositionView | null} start
+ * @property {Record<string, string>} [notation] the first moves as players write them, by token,
+ *     where that differs
  */
 /**
  * @typedef {{nodes: number, leaves: number, plain_nodes: number | null, plain_leaves: number | null,
@@ -174,6 +176,15 @@ export class SearchTrace {
     /** The move that leads to a node, "" for the root. @param {number} row */
     move(row) {
         return this.#moves[row] ?? "";
+    }
+
+    /**
+     * The move that leads to a node as the pages write it: a first move in the game's notation.
+     * @param {number} row
+     */
+    written(row) {
+        const move = this.move(row);
+        return this.parent(row) === 0 ? (this.head.notation?.[move] ?? move) : move;
     }
 
     /** Who chooses: max, min, mean, p1 to p8, or nobody (leaf). @param {number} row */

@@ -101,7 +101,7 @@ function drawOptions({ state, games, change }) {
                 change({ options: { ...state.options, [name]: field.value.trim() }, moves: [] });
         };
         const id = `option-${name}`;
-        const offered = option.offered.map((text) => h("option", { key: text, value: text }, text));
+        const offered = option.offered.map((text) => h("option", { key: text, value: text }, option.phrases?.[text] ?? text));
         const control = option.free
             ? h("input", { id, ".value": value, onchange: pick })
             : h("select", { id, ".value": value, onchange: pick }, offered);

@@ -6,7 +6,7 @@
  * @import {Create} from "../../shell/protocol.js"
  */
 
-import { PERSONAS, STRATEGIES, aiFields, optionsText, parseStrategy, sideName, strategyChoice } from "../../shell/words.js";
+import { PERSONAS, STRATEGIES, aiFields, parseStrategy, sideName, strategyChoice } from "../../shell/words.js";
 
 /**
  * @typedef {object} Choices
@@ -152,13 +152,30 @@ export function describeChoices(game, { options, opponent, level, secondLevel, s
     const sideText = side === "random" ? "either side" : sideName(game.view, Number(side));
     const parts = [
         opponent === "friend" || opponent === "screen" ? titles[opponent] : game.title,
-        optionsText(Object.fromEntries(changed)),
+        changed.map(([name, value]) => inSentence(phraseOf(game.options[name], value))).join(", "),
         opponentText[opponent],
         hasSide ? sideText : "",
         opponent === "friend" && help ? "with the bot's help" : "",
         opponent === "friend" && invitation === "public" ? "open to anyone" : "",
     ];
     return parts.filter(Boolean).join(", ");
+}
+
+/**
+ * A value of an option in words.
+ * @param {GameDescription["options"][string] | undefined} option
+ * @param {string} value
+ */
+export function phraseOf(option, value) {
+    return option?.phrases?.[value] ?? (option ? `${option.title}: ${value}` : value);
+}
+
+/**
+ * A phrase inside a line: its first letter in lower case.
+ * @param {string} phrase
+ */
+function inSentence(phrase) {
+    return phrase.charAt(0).toLowerCase() + phrase.slice(1);
 }
 
 /** @param {string} level */

@@ -200,7 +200,7 @@ function drawTitle(title, facts) {
  */
 function drawRoom(room, game, join) {
     const watching = room.watching ?? 0;
-    const facts = [optionsText(room.options), room.length ?? ""].filter(Boolean).join(" · ");
+    const facts = [optionsText(room), room.length ?? ""].filter(Boolean).join(" · ");
     const away = new Set(room.away ?? []);
     // Whoever waits must be there: nobody should sit down before an empty chair. By the link one may.
     const isWaiting = room.seats.some((occupant, seat) => occupant && occupant.kind !== "ai" && !away.has(seat));

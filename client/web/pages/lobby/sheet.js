@@ -391,7 +391,7 @@ function drawSides(game, choices, first, change) {
 function drawOption(name, option, choices, refusal, change) {
     const value = choices.options[name] ?? option.default;
     const pick = (/** @type {string} */ text) => change({ options: { ...choices.options, [name]: text } });
-    const offered = Object.fromEntries(option.offered.map((text) => [text, text]));
+    const offered = Object.fromEntries(option.offered.map((text) => [text, option.phrases?.[text] ?? text]));
     if (!option.free) return drawChoice(`option-${name}`, option.title, offered, value, pick);
     const isOther = !option.offered.includes(value);
     const onInput = (/** @type {Event} */ event) =>

@@ -9,7 +9,7 @@
  * @import {Player} from "../../ui/players.js"
  */
 
-import { boardAspect, isFlipped } from "../../board/geometry.js";
+import { boardAspect, isFlipped, isWide, onUprightChange } from "../../board/geometry.js";
 import { h } from "../../shell/elements.js";
 import { keyOf } from "../../shell/keys.js";
 import { loadStyleSheet } from "../../shell/style-sheets.js";
@@ -17,7 +17,7 @@ import { drawStepper, scrollToShown } from "../../ui/moves.js";
 import { Share } from "../../ui/share.js";
 import { openKeysHelp } from "../../ui/sheets.js";
 import { drawTable, resultFor } from "../../ui/table.js";
-import { drawPanel, drawTabs, onTabsChange } from "../../ui/tabs.js";
+import { drawPanel, drawTabs, onTabsChange, setWideBoard } from "../../ui/tabs.js";
 import { numberedMove, playersOfSeat, sideName, versus } from "../../shell/words.js";
 import { MatchAnalysis } from "./analysis.js";
 import { ChanceView } from "./chances.js";
@@ -74,7 +74,8 @@ export class ReplayPage {
         this.#searches = new Searches(app);
         this.#chances = new ChanceView(update);
         this.#share = new Share("Link to this position", `/match/${id}`, update, (text) => app.announce(text));
-        this.#stopListening = onTabsChange(update);
+        const stops = [onTabsChange(update), onUprightChange(update)];
+        this.#stopListening = () => stops.forEach((stop) => stop());
     }
 
     start() {
@@ -169,6 +170,8 @@ export class ReplayPage {
         if (this.#failure !== null && !match) return drawFailure(this.#failure);
         if (!match) return h("p", { class: "loading", key: "loading" }, "Opening the match…");
         const { shown } = this.#navigation;
+        const board = match.view?.board ?? null;
+        setWideBoard(isWide(board));
         const thinking = this.#searches.draw(match, this.#loaded, this.#analysis, shown);
         const go = (/** @type {number} */ ply) => this.#navigation.go(ply);
         const playOn = match.view ? () => void this.#playOn(match, this.#navigation.position) : null;
@@ -176,7 +179,7 @@ export class ReplayPage {
         const selected = thinking === null && this.#selectedTab === "thinking" ? "moves" : this.#selectedTab;
         return h(
             "div",
-            { class: "match-page replay", key: match.match, "--board-aspect": boardAspect(match.view?.board ?? null) },
+            { class: ["match-page replay", isWide(board) && "wide"], key: match.match, "--board-aspect": boardAspect(board) },
             h("h1", { class: "visually-hidden" }, `Replay of ${match.title}: ${players.join(" against ")}`),
             drawPrintHead(match),
             this.#drawTable(match, shown),

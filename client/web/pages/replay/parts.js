@@ -11,8 +11,7 @@
 
 import { h } from "../../shell/elements.js";
 import { drawGlassLink, drawMoves } from "../../ui/moves.js";
-import { drawRulesButton } from "../../ui/rules.js";
-import { drawSettingsButton } from "../../ui/sheets.js";
+import { drawRulesButton, drawSettingsButton } from "../../ui/sheets.js";
 import { drawFlip } from "../../ui/table.js";
 import {
     agoText,
@@ -135,7 +134,7 @@ export function markOf(entry) {
  * @param {{share: Share, shown: number, flip: () => void, embed: () => void}} state
  */
 export function drawInfo(app, match, { share, shown, flip, embed }) {
-    const options = optionsText(match.options);
+    const options = optionsText(match);
     const when = match.finished_ms ?? match.started_ms;
     return h(
         "section",
@@ -145,7 +144,7 @@ export function drawInfo(app, match, { share, shown, flip, embed }) {
             "p",
             { class: "muted facts" },
             `${match.length} · ${agoText(when, Date.now())}`,
-            drawRulesButton(match.game, match.title),
+            drawRulesButton(app, match.game, match.title),
         ),
         share.draw(`?ply=${shown}`),
         h(

@@ -1,6 +1,7 @@
 /**
- * The panel with the search for the move that led to the shown ply: the AI's own search, or for a
- * person's move that of the analysis.
+ * The panel with the search of the shown position, of which the bar beside the board speaks too: the
+ * AI's own search, or else that of the analysis. Without both it is the AI's search for the move that
+ * led there.
  *
  * @import {App} from "../../shell/app.js"
  * @import {StoredMatch} from "../../shell/api.js"
@@ -43,10 +44,12 @@ export class Searches {
      * @returns {VNode | null} null for a match in which nothing was searched
      */
     draw(match, loaded, analysis, shown) {
-        const own = thoughtFor(loaded.thoughts, shown, false);
-        if (own) return this.#drawOwn(match, loaded, own);
-        const entry = analysis.at(shown - 1);
-        if (entry?.candidates) return this.#drawAnalysed(match, shown - 1, entry);
+        const here = loaded.thoughts[shown];
+        if (here) return this.#drawOwn(match, loaded, { ply: shown, thought: here });
+        const entry = analysis.at(shown);
+        if (entry?.candidates) return this.#drawAnalysed(match, shown, entry);
+        const before = thoughtFor(loaded.thoughts, shown, false);
+        if (before) return this.#drawOwn(match, loaded, before);
         const substitutes = (match.over?.substitutions ?? []).map(({ occupant }) => occupant);
         if (!hasAi([...match.seats, ...substitutes])) return null;
         return this.#panel.draw({ thought: null, empty: match.withheld ?? (shown === 0 ? "Start position." : NOT_SEARCHED) });
@@ -82,7 +85,7 @@ export class Searches {
         return this.#panel.draw({
             thought: analysedThought(entry),
             side,
-            heading: `${side}, ${played ? numberedMove(played, ply) : ""}`,
+            heading: played ? `${side}, ${numberedMove(played, ply)}` : side,
             played: played?.move ?? null,
         });
     }

@@ -38,8 +38,17 @@ export function statusText(model, room) {
     if (turn == null) return "";
     if (turn === viewerSeat(model)) return "Your turn";
     if (seats[turn]?.kind !== "ai") return `${sideName(board, turn)} to move`;
-    const isAbsent = room.thoughts[headPly(room)]?.state === "absent";
-    return `${occupantName(seats[turn])} ${isAbsent ? "waits for an engine" : "is thinking"}`;
+    return `${occupantName(seats[turn])} ${doing(room.thoughts[headPly(room)])}`;
+}
+
+/**
+ * What an AI does whose turn it is: a game that is not compiled yet is getting ready.
+ * @param {Room["thoughts"][number] | undefined} thought
+ */
+function doing(thought) {
+    if (thought?.state === "absent") return "waits for an engine";
+    const isWaiting = thought?.state === "warming" || thought?.state === "queued";
+    return isWaiting && thought.ready != null ? `is getting ready: ${thought.ready} %` : "is thinking";
 }
 
 /** For whom the seat was not meant. */

@@ -16,6 +16,13 @@ import { icon } from "../../shell/icons.js";
 
 /** The longest line that the server accepts, in characters. */
 const MAX_CHAT_CHARACTERS = 400;
+/** How a line is marked that not everyone reads. @type {Record<string, {text: string, title: string}>} */
+const READERS = {
+    spectators: { text: "aside", title: "for spectators only" },
+    author: { text: "private", title: "only you see this line" },
+};
+/** The bot's words about itself, above all lines. */
+const INTRODUCTION = "I am Plyroom, the room's bot. Type / for what I can do, or call me: @bot, how do I win?";
 /** The list counts as scrolled to its end if less than this is hidden below, in pixels. */
 const END_TOLERANCE_PX = 30;
 
@@ -101,8 +108,8 @@ export function drawChat(chat) {
         h(
             "div",
             list,
+            h("p", { key: "introduction", class: "by-bot introduction" }, h("b", null, "Plyroom"), " ", INTRODUCTION),
             withLog(shown, log, chat),
-            shown.length + log.length + room.answers.length === 0 && h("p", { class: "muted empty" }, "No messages yet."),
         ),
         // One element for all: the field below would lose the focus if its place changed.
         h("div", { class: "above-field" }, drawMutedPeople(chat), extras?.drawMuted(room), extras?.drawHelpSetting(room), extras?.drawCommands()),
@@ -148,7 +155,8 @@ function drawRecipientChoice() {
  */
 function drawLine(line, { room, extras, me, marks, muted, redraw }) {
     const { v, identity, name, text, to, by } = line;
-    const aside = to === "spectators" ? h("span", { class: "badge", title: "for spectators only" }, "aside") : null;
+    const reader = READERS[to ?? "room"];
+    const aside = reader ? h("span", { class: "badge", title: reader.title }, reader.text) : null;
     const mark = marks.get(identity ?? "") ?? "";
     const mute = () => {
         if (identity) muted.add({ identity, name });

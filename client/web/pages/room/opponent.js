@@ -236,7 +236,7 @@ function drawProposal(app, room) {
     if (!room.next) return null;
     const { seat, v, title, options, seats, level } = room.next;
     const isOwn = seat === mySeat(model);
-    const words = optionsText(options ?? {});
+    const words = optionsText({ options: options ?? {} });
     const sides = seats?.[0] === 0 ? "on the same sides" : "with the sides swapped";
     const game = [title, words && `(${words})`, `${sides}${level ? `, level ${level}` : ""}.`].filter(Boolean).join(" ");
     const sentence = isOwn ? `You propose ${game}` : `${occupantName(room.seats[seat])} proposes ${game}`;

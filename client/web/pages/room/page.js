@@ -13,7 +13,7 @@
  */
 
 import { drawBell } from "./bell.js";
-import { boardAspect, canFlip, isFlipped } from "../../board/geometry.js";
+import { boardAspect, canFlip, isFlipped, isWide } from "../../board/geometry.js";
 import { drawChat } from "./chat.js";
 import { closeDialogs } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
@@ -34,7 +34,7 @@ import { SentMove } from "./sent-move.js";
 import { Share } from "../../ui/share.js";
 import { openKeysHelp } from "../../ui/sheets.js";
 import { drawFlip, drawTable, resultFor } from "../../ui/table.js";
-import { drawPanel } from "../../ui/tabs.js";
+import { drawPanel, setWideBoard } from "../../ui/tabs.js";
 import { frozenText, occupantName, sideColours, sideName, versus } from "../../shell/words.js";
 
 /** One empty list for all scenes: a scene with another list would be drawn again. @type {MoveView[]} */
@@ -255,12 +255,14 @@ export class RoomPage {
             return h("p", { class: "loading", key: "loading" }, "Joining the room…");
         this.#isDrawn = true;
         const { description } = room;
+        const board = description.view?.board ?? null;
+        setWideBoard(isWide(board));
         const title = room.match ? `${description.title}, match ${room.match.number}` : description.title;
         const thinking = this.#parts.thinking.shown?.draw(room, this.#shown) ?? null;
         const selected = this.#tabs.selected(thinking !== null);
         return h(
             "div",
-            { class: "match-page", key: room.id, "--board-aspect": boardAspect(description.view?.board ?? null) },
+            { class: ["match-page", isWide(board) && "wide"], key: room.id, "--board-aspect": boardAspect(board) },
             h("h1", { class: "visually-hidden" }, `${title}: ${room.seats.map(occupantName).join(" against ")}`),
             this.#drawTable(room),
             h(

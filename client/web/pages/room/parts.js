@@ -9,8 +9,7 @@
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { seatOf } from "../../ui/moves.js";
-import { drawRulesButton } from "../../ui/rules.js";
-import { drawSettingsButton } from "../../ui/sheets.js";
+import { drawRulesButton, drawSettingsButton } from "../../ui/sheets.js";
 import { numberedMove, optionsText, plural, sentenceOf, sideName } from "../../shell/words.js";
 
 /**
@@ -48,7 +47,7 @@ export function drawStatus(text, result) {
  */
 export function drawInfo({ description, presence, match }, share, app, matches) {
     if (!description) return null;
-    const options = optionsText(description.options);
+    const options = optionsText(description);
     const watching = presence?.watching ?? 0;
     const visibility = description.visibility === "public" ? "Public room" : "Unlisted room";
     return h(
@@ -61,11 +60,12 @@ export function drawInfo({ description, presence, match }, share, app, matches) 
             options ? h("span", { class: "muted" }, options) : null,
             drawWatching(watching),
         ),
+        description.goal ? h("p", { class: "goal" }, description.goal) : null,
         h(
             "p",
             { class: "muted facts" },
             `${visibility}${match ? `, match ${match.number}` : ""}`,
-            drawRulesButton(description.game, description.title),
+            drawRulesButton(app, description.game, description.title),
             matches,
         ),
         h("div", { class: "share-and-settings" }, share, drawSettingsButton(app)),

@@ -5,19 +5,22 @@
  * @import {Tab} from "../../ui/tabs.js"
  */
 
-import { drawTabs, hasTabs, onTabsChange } from "../../ui/tabs.js";
+import { onUprightChange } from "../../board/geometry.js";
+import { drawTabs, hasTabs, isBesideWideBoard, onTabsChange } from "../../ui/tabs.js";
 
 export class RoomTabs {
     #app;
-    #selected = "moves";
+    /** The tab that the user has chosen. @type {string | null} */
+    #chosen = null;
     /** The mark of the chat when it was last in view; null until the room has arrived. @type {number | null} */
     #seenMark = null;
-    #stopListening;
+    #stopListening = () => {};
 
     /** @param {App} app */
     constructor(app) {
         this.#app = app;
-        this.#stopListening = onTabsChange(() => app.update());
+        const stops = [onTabsChange(() => app.update()), onUprightChange(() => app.update())];
+        this.#stopListening = () => stops.forEach((stop) => stop());
     }
 
     stop() {
@@ -29,7 +32,8 @@ export class RoomTabs {
      * @param {boolean} hasThinking whether there is a tab for the AI's thinking
      */
     selected(hasThinking) {
-        return this.#selected === "thinking" && !hasThinking ? "moves" : this.#selected;
+        if (this.#chosen === null) return hasThinking && isBesideWideBoard() ? "thinking" : "moves";
+        return this.#chosen === "thinking" && !hasThinking ? "moves" : this.#chosen;
     }
 
     /** @param {boolean} hasThinking */
@@ -46,7 +50,7 @@ export class RoomTabs {
             tabs,
             selected: this.selected(hasThinking),
             select: (id) => {
-                this.#selected = id;
+                this.#chosen = id;
                 this.#app.update();
             },
         });
@@ -54,7 +58,7 @@ export class RoomTabs {
 
     /** Records which lines and answers of chat the viewer has seen; older lines than the page are no news. */
     afterDraw() {
-        const isChatInView = !hasTabs() || this.#selected === "chat";
+        const isChatInView = !hasTabs() || this.#chosen === "chat";
         if (this.#seenMark !== null && !isChatInView) return;
         const { room } = this.#app.model;
         if (!room || room.v === 0 || this.#seenMark === this.#chatMark()) return;

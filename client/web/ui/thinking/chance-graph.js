@@ -67,6 +67,7 @@ export class ChanceGraph {
             "div",
             { class: "chance-graph", key: "chance-graph" },
             drawGraph(content, hasTimes),
+            h("p", { class: "axes" }, `Above the dashed line ${content.side} is better.${hasTimes ? " Bars: the time for each move." : ""}`),
             h("p", { class: "caption" }, captionOf(content)),
             h(
                 "details",

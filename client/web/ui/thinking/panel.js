@@ -12,7 +12,17 @@ import { h } from "../../shell/elements.js";
 import { countText, durationText, moveNumber, numberedMove, scoreText } from "../../shell/words.js";
 
 /** The texts for the states of a search. @type {Record<Thought["state"], string>} */
-const STATE_TEXTS = { absent: "no engine", warming: "getting ready", queued: "queued", searching: "thinking", done: "" };
+const STATE_TEXTS = { absent: "no engine", warming: "getting ready", queued: "about to think", searching: "thinking", done: "" };
+
+/**
+ * The state of a search: "getting ready 40 %", "waits for a free search process", "thinking".
+ * @param {Thought} thought
+ */
+function stateText({ state, ready, wait }) {
+    const isWaiting = state === "warming" || state === "queued";
+    if (isWaiting && ready != null) return `${STATE_TEXTS.warming} ${ready} %`;
+    return wait || STATE_TEXTS[state];
+}
 /** A score of this size or more fills its bar in the engine's table. */
 const FULL_BAR_SCORE = 100;
 /** What the panel says beside a move of a person. */
@@ -103,7 +113,7 @@ export class ThinkingPanel {
                 null,
                 "Thinking",
                 h("span", { class: "muted" }, isHidden ? "" : heading),
-                isRunning ? h("span", { class: "pulse state" }, thought.wait || STATE_TEXTS[thought.state]) : null,
+                isRunning ? h("span", { class: "pulse state" }, stateText(thought)) : null,
                 h("button", { class: "small quiet toggle", "aria-pressed": !isHidden, onclick: toggle }, isHidden ? "Show" : "Hide"),
             ),
             thought?.ready != null ? drawProgress(thought.ready, thought.warming) : null,
