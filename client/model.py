@@ -5,7 +5,7 @@ Events are numbered v = 1, 2, 3, … An event that was applied already changes n
 a gap only clears `in_sync`, which stays False until a snapshot arrives; a join from 0 requests one.
 """
 
-from typing import assert_never
+from typing import TypeVar, assert_never, cast
 
 import msgspec
 from msgspec import Struct
@@ -20,6 +20,7 @@ from server.events import (
     Created,
     Declined,
     Finished,
+    Held,
     Hidden,
     Moved,
     Muted,
@@ -27,18 +28,21 @@ from server.events import (
     Offered,
     Player,
     PlayerReturned,
+    Released,
     Renamed,
     Required,
     Said,
     SeatLeft,
     SeatTaken,
     Started,
+    TimeAdded,
     TookBack,
     Unmuted,
 )
 from server.protocol.messages import (
     Answer,
     ChatLine,
+    ClockState,
     Joined,
     MatchResult,
     MatchState,
@@ -54,6 +58,7 @@ from server.protocol.messages import (
     View,
 )
 from server.series import Score, add_result, score_between
+from server.time_controls import TimeControlError, parse_control
 
 #: Maximum number of lines of chat in the model; older lines are dropped.
 MAX_CHAT_LINES = 200
@@ -105,6 +110,7 @@ class Model(Struct, frozen=True, kw_only=True):
     barred: tuple[Player, ...] = ()
     next_offer: Proposal | None = None
     series: tuple[Score, ...] = ()
+    clock: str | None = None
 
     @property
     def my_seat(self) -> int | None:
@@ -242,6 +248,7 @@ def _apply_snapshot(model: Model, snapshot: Snapshot) -> Model:
         muted=snapshot.muted,
         barred=snapshot.barred,
         series=snapshot.series,
+        clock=snapshot.clock,
     )
 
 
@@ -267,7 +274,8 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
             return model
         case Configured():
             has_help = model.has_help if event.help is None else event.help
-            return replace(model, thinking_setting=event.thinking, has_help=has_help)
+            clock = model.clock if event.clock is None else _control(event.clock)
+            return replace(model, thinking_setting=event.thinking, has_help=has_help, clock=clock)
         case SeatTaken():
             return replace(model, seats=_with_seat(model.seats, event.seat, event.occupant))
         case SeatLeft():
@@ -282,15 +290,18 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
                 seats=event.seats,
                 moves=(),
                 thinking=event.thinking,
+                clock=_started_clock(event, at),
             )
             return replace(
                 model, seats=event.seats, match=match_state, offers=(), takebacks=(),
-                next_offer=None, thinking=None,
+                next_offer=None, thinking=None, clock=event.clock,
             )  # fmt: skip
         case Moved():
-            return _apply_moved(model, event)
+            return _apply_moved(model, event, at)
         case TookBack():
-            return _apply_took_back(model, event)
+            return _apply_took_back(model, event, at)
+        case TimeAdded() | Held() | Released():
+            return _apply_clock(model, event)
         case Finished():
             return _apply_finished(model, event)
         case Offered(what="takeback", to_ply=int()):
@@ -334,7 +345,7 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
             assert_never(event)
 
 
-def _apply_moved(model: Model, event: Moved) -> Model:
+def _apply_moved(model: Model, event: Moved, at: int) -> Model:
     if model.match is None or event.match != model.match.id:
         return model
     seat = event.seat if event.seat != event.ply % 2 else None
@@ -342,12 +353,98 @@ def _apply_moved(model: Model, event: Moved) -> Model:
     moves = (*model.match.moves[: event.ply], played)
     # A move makes the other side's draw offer lapse.
     offers = tuple(seat for seat in model.offers if seat == event.seat)
-    return msgspec.structs.replace(
-        model, match=msgspec.structs.replace(model.match, moves=moves), offers=offers, takebacks=()
+    match = msgspec.structs.replace(model.match, moves=moves)
+    if match.clock is not None:
+        match = msgspec.structs.replace(match, clock=_pressed(match, match.clock, event, at))
+    return msgspec.structs.replace(model, match=match, offers=offers, takebacks=())
+
+
+def _started_clock(event: Started, at: int) -> ClockState | None:
+    """The clock of a match that starts; None without one, and for one of a newer server."""
+    if event.clock is None or event.clocks_ms is None:
+        return None
+    try:
+        control = parse_control(event.clock)
+    except TimeControlError:
+        return None
+    counts = control is not None and control.counts
+    count = control.count_of(0) if control is not None else 0
+    return ClockState(
+        control=event.clock,
+        left_ms=event.clocks_ms,
+        since_ms=at,
+        stages=(0, 0) if counts else None,
+        periods=(count, count) if counts else None,
     )
 
 
-def _apply_took_back(model: Model, event: TookBack) -> Model:
+def _pressed(match: MatchState, clock: ClockState, event: Moved, at: int) -> ClockState | None:
+    """The clock after a move; None if the event has no times."""
+    if event.clock_ms is None:
+        return None
+    seat, next_seat = event.seat, event.seat if event.goes_on else 1 - event.seat
+    used_ms = clock.used_ms + (event.spent_ms or 0) if event.goes_on else 0
+    return msgspec.structs.replace(
+        clock,
+        left_ms=_with_number(clock.left_ms, seat, event.clock_ms),
+        since_ms=at,
+        running=_running(match, next_seat),
+        used_ms=used_ms,
+        stages=_with_number(clock.stages, seat, event.stage),
+        periods=_with_number(clock.periods, seat, event.periods),
+    )
+
+
+def _running(match: MatchState, turn: int) -> int | None:
+    """The seat to move if both sides have finished their first turn; None before."""
+    movers = [_mover(played, ply) for ply, played in enumerate(match.moves)]
+    followers = [*movers[1:], turn][: len(movers)]
+    ended = {mover for mover, after in zip(movers, followers, strict=True) if mover != after}
+    return turn if len(ended) == SEATS else None
+
+
+def _mover(played: Played, ply: int) -> int:
+    return ply % 2 if played.seat is None else played.seat
+
+
+def _apply_clock(model: Model, event: TimeAdded | Held | Released) -> Model:
+    """The model with another time on the clock of its match."""
+    match = model.match
+    if match is None or match.id != event.match or match.over is not None or match.clock is None:
+        return model
+    clock, replace = match.clock, msgspec.structs.replace
+    match event:
+        case TimeAdded() if event.seat in range(SEATS):
+            left_ms = clock.left_ms[event.seat] + event.ms
+            clock = replace(clock, left_ms=_with_number(clock.left_ms, event.seat, left_ms))
+        case Held():
+            used_ms = clock.used_ms + max(0, event.since_ms - clock.since_ms)
+            since_ms = max(clock.since_ms, event.since_ms)
+            clock = replace(clock, held=event.why, used_ms=used_ms, since_ms=since_ms)
+        case Released():
+            clock = replace(
+                clock, held=None, left_ms=event.clocks_ms, since_ms=event.from_ms,
+                stages=event.stages, periods=event.periods,
+            )  # fmt: skip
+    return replace(model, match=replace(match, clock=clock))
+
+
+def _control(text: str) -> str | None:
+    """The text of a time control; None for none."""
+    return None if text == "-" else text
+
+
+Pair = TypeVar("Pair", bound=tuple[int, int] | None)
+
+
+def _with_number(pair: Pair, seat: int, number: int | None) -> Pair:
+    """The pair with another number for a seat; unchanged if the event has none."""
+    if pair is None or number is None:
+        return pair
+    return cast(Pair, (number, pair[1]) if seat == 0 else (pair[0], number))
+
+
+def _apply_took_back(model: Model, event: TookBack, at: int) -> Model:
     """Removes the moves; their views, legal moves and searches no longer count."""
     match, ply = model.match, event.to_ply
     if match is None or event.match != match.id or match.over or not 0 <= ply < len(match.moves):
@@ -355,7 +452,19 @@ def _apply_took_back(model: Model, event: TookBack) -> Model:
     substitutions = tuple(
         msgspec.structs.replace(each, ply=min(each.ply, ply)) for each in match.substitutions
     )
+    turn = _mover(match.moves[ply], ply)
     match = msgspec.structs.replace(match, moves=match.moves[:ply], substitutions=substitutions)
+    if match.clock is not None and event.clocks_ms is not None:
+        clock = msgspec.structs.replace(
+            match.clock,
+            left_ms=event.clocks_ms,
+            since_ms=max(at, match.clock.since_ms),
+            running=_running(match, turn),
+            used_ms=event.used_ms,
+            stages=event.stages,
+            periods=event.periods,
+        )
+        match = msgspec.structs.replace(match, clock=clock)
     return msgspec.structs.replace(
         model,
         match=match,
@@ -376,8 +485,15 @@ def _after_decline(takebacks: tuple[Proposal, ...], seat: int) -> tuple[Proposal
 def _apply_finished(model: Model, event: Finished) -> Model:
     if model.match is None or event.match != model.match.id:
         return model
+    clock = model.match.clock
+    if clock is not None and event.clocks_ms is not None:
+        clock = msgspec.structs.replace(
+            clock, left_ms=event.clocks_ms, running=None, used_ms=0, held=None
+        )
     match = msgspec.structs.replace(
-        model.match, over=MatchResult(event.winner, event.how, event.reason, event.points)
+        model.match,
+        over=MatchResult(event.winner, event.how, event.reason, event.points),
+        clock=clock,
     )
     seats = tuple(_without_keeper(occupant) for occupant in model.seats)
     series = add_result(model.series, match.seats, event.winner, event.how)

@@ -124,6 +124,8 @@ class Code(StrEnum):
         "help.none",
         "The room gives no help with positions while this match is running.",
     )
+    CLOCK_REFUSED = "clock.refused", "The text is not a time control that the server plays by."
+    TIME_LIMIT = "time.limit", "No time can be added to the clock now."
     TAKEBACK_NONE = (
         "takeback.none",
         "The player has no move to take back, or the room does not allow it.",

@@ -15,6 +15,7 @@ from msgspec import Meta, Struct
 
 from engine.search.job import MAX_STRATEGY_DEPTH, Persona
 from engine.view import SEATS
+from server.time_controls import MAX_CONTROL
 
 #: Maximum length of a line of chat, in characters.
 MAX_CHAT = 400
@@ -54,6 +55,8 @@ StrategyName = Annotated[str, Meta(min_length=1, max_length=40, pattern=NO_NUL)]
 Depth = Annotated[int, Meta(ge=1, le=MAX_STRATEGY_DEPTH)]
 #: The evaluator of a strategy, with its weights: "material:queen=9,rook=5".
 EvaluatorName = Annotated[str, Meta(min_length=1, max_length=200, pattern=NO_NUL)]
+#: The text of a time control, as in `300+3`.
+ClockText = Annotated[str, Meta(min_length=1, max_length=MAX_CONTROL)]
 #: Whether a room is in the lobby's list. An unlisted room is found only by its id.
 Visibility = Literal["public", "unlisted"]
 #: Who may see an AI's thinking while a match is running: everyone, only those without a seat, or
@@ -117,6 +120,7 @@ class Create(Struct, frozen=True, tag_field="t", tag="create", omit_defaults=Tru
     - `takeback` says whether players may take moves back.
     - `thinking` says who may see an AI's thinking while a match is running.
     - `help` says whether the room gives help with positions while two people play each other.
+    - `clock` is the text of the time control of its matches, null for none.
     """
 
     id: CommandId
@@ -132,6 +136,7 @@ class Create(Struct, frozen=True, tag_field="t", tag="create", omit_defaults=Tru
     takeback: bool = True
     thinking: ThinkingSetting = "all"
     help: bool = False
+    clock: ClockText | None = None
 
 
 class Command(Struct, frozen=True, tag_field="t", omit_defaults=True):
@@ -171,11 +176,13 @@ class Configure(Command, frozen=True, tag="configure"):
     """Chooses settings of the next matches. Host only; refused while a match is running.
 
     `thinking` says who may see an AI's thinking. `help` says whether the room gives help with
-    positions while two people play each other; null leaves that as it is.
+    positions while two people play each other; null leaves that as it is. `clock` is the text of a
+    time control, `-` for none; null leaves that as it is.
     """
 
     thinking: ThinkingSetting
     help: bool | None = None
+    clock: ClockText | None = None
 
 
 class Move(Command, frozen=True, tag="move"):
@@ -306,6 +313,10 @@ class ReclaimSeat(Command, frozen=True, tag="reclaim_seat"):
     """Takes one's seat back from the AI that keeps it."""
 
 
+class AddTime(Command, frozen=True, tag="add_time"):
+    """Gives the opponent 15 seconds more on the clock, at most eight times in a match."""
+
+
 class Chat(Command, frozen=True, tag="chat"):
     """Sends a line of chat to the whole room, or to the spectators only.
 
@@ -379,6 +390,7 @@ ClientCommand = (
     | CallDraw
     | LetAiPlay
     | ReclaimSeat
+    | AddTime
     | Chat
     | Hint
     | Mute
@@ -405,6 +417,14 @@ class Tick(Command, frozen=True, tag="tick"):
     at_ms: int
 
 
+class Hold(Command, frozen=True, tag="hold"):
+    """The server's own command: the running clock stood from `since_ms` until now."""
+
+    match: str
+    since_ms: int
+    why: str
+
+
 class Rename(Command, frozen=True, tag="rename"):
     """The server's own command: a player's identity has another name now."""
 
@@ -422,12 +442,17 @@ class AiFailure(Command, frozen=True, tag="ai_failure"):
 
 
 class AiMove(Command, frozen=True, tag="ai_move"):
-    """The server's own command: the AI seat's move in the position with that digest."""
+    """The server's own command: the AI seat's move in the position with that digest.
+
+    `spent_ms` is the time that the search and the pace took, for the clock; null stands for all the
+    time since the turn began.
+    """
 
     match: str
     seat: int
     digest: str
     move: str
+    spent_ms: int | None = None
 
     def to_failure(self, reason: str) -> AiFailure:
         """Returns the command that ends the match if this move cannot be played."""

@@ -63,6 +63,7 @@ class Created(Event, frozen=True, tag="created"):
     - `takeback` says whether players may take moves back.
     - `rated` says that the results count for ratings. No command of this version sets it.
     - `help` says whether the room gives help with positions while two people play each other.
+    - `clock` is the text of the matches' time control (`server.time_controls`), null for none.
     """
 
     game: str
@@ -74,6 +75,7 @@ class Created(Event, frozen=True, tag="created"):
     takeback: bool = True
     rated: bool = False
     help: bool = False
+    clock: str | None = None
 
 
 class Required(Event, frozen=True, tag="required"):
@@ -82,7 +84,7 @@ class Required(Event, frozen=True, tag="required"):
     A program that does not define `what` shows the room, but does not play it. `what` is
     `strategies`: a strategy may hold a seat; `start`, `one_screen` or `rated`: those fields of
     `created`; `games`: the room's matches may be of different games; `own_names`: a seat may have
-    a name of its own.
+    a name of its own; `clock`: the room's matches may have clocks.
     """
 
     what: Word
@@ -94,10 +96,12 @@ class Configured(Event, frozen=True, tag="configured"):
     - `thinking` says who may see an AI's thinking while a match is running: `all`, `spectators`, or
       `after` (nobody before the match is over).
     - `help` is as in `created`; null leaves it as it was.
+    - `clock` is as in `created`, `-` for no clock; null leaves it as it was.
     """
 
     thinking: Word
     help: bool | None = None
+    clock: str | None = None
 
 
 class SeatTaken(Event, frozen=True, tag="seat_taken"):
@@ -122,6 +126,8 @@ class Started(Event, frozen=True, tag="started"):
     Where the match is of another game than the one before, or has other options, `game` and
     `options` are those of the match and, from now on, of the room; the room's matches then start
     from the game's own start. `title` is the game's name for people.
+
+    `clock` is the match's time control, null for none, and `clocks_ms` what both sides start with.
     """
 
     match: str
@@ -133,6 +139,8 @@ class Started(Event, frozen=True, tag="started"):
     game: str | None = None
     options: dict[str, str] | None = None
     title: str | None = None
+    clock: str | None = None
+    clocks_ms: tuple[int, int] | None = None
 
 
 class Moved(Event, frozen=True, tag="moved"):
@@ -145,8 +153,17 @@ class Moved(Event, frozen=True, tag="moved"):
       old logs.
     - `number` is the label in a move list, null in old logs: "3." and "3..." in games where both
       sides' moves share a number, "6." in games where each move has its own.
-    - `clock_ms` is reserved for clocks and always null.
     - `forced` marks a pass that the server played for a person who had no other move.
+
+    In a match with a clock, and null in others:
+
+    - `clock_ms` is the time that the mover has left, with what the end of the turn gave.
+    - `spent_ms` is the time that the move took, as the clock counts it. `lag_ms` and `credit_ms`
+      are time that passed and costs nothing: of the network, and of the server.
+    - `stage` is the mover's stage of the control, and the number of stages in overtime. `periods`
+      are the periods of byo-yomi after the present one, or the turns to go to the next stage or in
+      a block of Canadian overtime. Only a control that has them gives them.
+    - `goes_on` says that the mover's turn goes on with another move.
     """
 
     match: str
@@ -158,12 +175,20 @@ class Moved(Event, frozen=True, tag="moved"):
     clock_ms: int | None = None
     number: str | None = None
     forced: bool = False
+    spent_ms: int | None = None
+    lag_ms: int = 0
+    credit_ms: int = 0
+    stage: int | None = None
+    periods: int | None = None
+    goes_on: bool = False
 
 
 #: How this version ends a match; see Finished.
-Termination = Literal["board", "resign", "abort", "failure", "claim", "agreement", "gone"]
+Termination = Literal[
+    "board", "resign", "abort", "failure", "claim", "agreement", "gone", "flag", "noshow"
+]
 #: How a match without a winner ended if it was drawn. Any other end is no result.
-DRAWN_ENDS = ("board", "claim", "agreement", "gone")
+DRAWN_ENDS = ("board", "claim", "agreement", "gone", "flag")
 
 
 class Finished(Event, frozen=True, tag="finished"):
@@ -173,10 +198,15 @@ class Finished(Event, frozen=True, tag="finished"):
 
     `how` is `board` when the game's rules ended the match, `resign`, `abort`, `claim` for a claimed
     draw, `agreement` for an agreed one, `failure` when the AI could not move, and `gone` when a
-    player claimed the win or a draw because the opponent had gone.
+    player claimed the win or a draw because the opponent had gone. It is `flag` when a side's time
+    ran out, which the opponent wins, or nobody if the opponent cannot win by the rules; and
+    `noshow` when a side did not finish its first turn in time, which has no result.
 
     `points` are those of both seats, if the match ended on the board of a game with points: in
     Othello the discs, with the empty cells for the winner. Old logs have none, or discs alone.
+
+    `clocks_ms` are the times that both sides have left in a match with a clock; 0 for a side whose
+    time ran out.
     """
 
     match: str
@@ -184,6 +214,7 @@ class Finished(Event, frozen=True, tag="finished"):
     how: Word
     reason: str
     points: tuple[int, int] | None = None
+    clocks_ms: tuple[int, int] | None = None
 
 
 class TookBack(Event, frozen=True, tag="took_back"):
@@ -191,12 +222,54 @@ class TookBack(Event, frozen=True, tag="took_back"):
 
     The log keeps the moves that were taken back; the next `moved` has their ply again. `seat` is
     the player who wanted it, and `digest` identifies the position. Every open offer lapses.
+
+    `clocks_ms` are the times that both sides have left in a match with a clock, and `stages` and
+    `periods` those of both sides, as in `moved`. `used_ms` is the time that the turn which is
+    played again has used before.
     """
 
     match: str
     to_ply: int
     seat: int
     digest: str
+    clocks_ms: tuple[int, int] | None = None
+    stages: tuple[int, int] | None = None
+    periods: tuple[int, int] | None = None
+    used_ms: int = 0
+
+
+class TimeAdded(Event, frozen=True, tag="time_added"):
+    """A player gave the opponent time: `ms` more for the side of `seat`."""
+
+    match: str
+    seat: int
+    ms: int
+
+
+class Held(Event, frozen=True, tag="held"):
+    """The match's clock stands since `since_ms`.
+
+    `why` is `outage` when the server was not there, `maintenance`, or `clock` when the time of day
+    was not to be trusted.
+    """
+
+    match: str
+    why: Word
+    since_ms: int
+
+
+class Released(Event, frozen=True, tag="released"):
+    """The match's clock runs again from `from_ms` on.
+
+    `clocks_ms` are the times of both sides, and `stages` and `periods` those of both, as in
+    `moved`: before the clock stood, the side to move may have begun a period.
+    """
+
+    match: str
+    clocks_ms: tuple[int, int]
+    from_ms: int
+    stages: tuple[int, int] | None = None
+    periods: tuple[int, int] | None = None
 
 
 class Offered(Event, frozen=True, tag="offered"):
@@ -310,8 +383,8 @@ class Said(Event, frozen=True, tag="said"):
 
 #: The capabilities that `Required` names and this version has.
 STRATEGIES, START, ONE_SCREEN, RATED = "strategies", "start", "one_screen", "rated"
-GAMES, OWN_NAMES = "games", "own_names"
-CAPABILITIES = frozenset({STRATEGIES, START, ONE_SCREEN, RATED, GAMES, OWN_NAMES})
+GAMES, OWN_NAMES, CLOCK = "games", "own_names", "clock"
+CAPABILITIES = frozenset({STRATEGIES, START, ONE_SCREEN, RATED, GAMES, OWN_NAMES, CLOCK})
 
 
 class Hidden(Event, frozen=True, tag="hidden"):
@@ -341,6 +414,9 @@ KnownEvent = (
     | Started
     | Moved
     | TookBack
+    | TimeAdded
+    | Held
+    | Released
     | Finished
     | Offered
     | Declined

@@ -178,6 +178,26 @@ class MatchResult(Struct, frozen=True, omit_defaults=True):
     substitutions: tuple[Substitution, ...] = ()
 
 
+class ClockState(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """The clock of a match.
+
+    `control` is the text of its time control, and `left_ms` are the times that both sides had left
+    at `since_ms`, in ms since 1970. Since then the side of the seat `running` is charged; null
+    before both sides have finished their first turn, and after the match. `used_ms` is the time
+    that its turn had used before, of a delay. `held` says why the clock stands. `stages` and
+    `periods` are those of both sides, as in `moved`.
+    """
+
+    control: str
+    left_ms: tuple[int, int]
+    since_ms: int
+    running: int | None = None
+    used_ms: int = 0
+    held: Word | None = None
+    stages: tuple[int, int] | None = None
+    periods: tuple[int, int] | None = None
+
+
 class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A match with its result so far. The start position and the moves define the position.
 
@@ -194,6 +214,7 @@ class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
     over: MatchResult | None = None
     substitutions: tuple[Substitution, ...] = ()
     thinking: Word = "all"
+    clock: ClockState | None = None
 
 
 class Proposal(Struct, frozen=True, omit_defaults=True):
@@ -361,7 +382,7 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     proposal of the next game. `thinking` and `help` are the room's settings for its next matches,
     as in `configured`. `muted` lists the people whom the host has muted, `barred` those who may not
     sit here any more. `series` has the points of the players against each other, over all matches
-    of the room that have a result.
+    of the room that have a result. `clock` is the text of the next matches' time control.
     """
 
     room: str
@@ -376,6 +397,7 @@ class Snapshot(Outgoing, frozen=True, tag="snapshot", kw_only=True):
     muted: tuple[Player, ...] = ()
     barred: tuple[Player, ...] = ()
     series: tuple[Score, ...] = ()
+    clock: str | None = None
 
 
 class EventFrame(Outgoing, frozen=True, tag="event"):

@@ -16,9 +16,12 @@ from server.events import Occupant, Player
 from server.protocol import messages as wire
 from server.protocol.level_names import level_names
 from server.rooms import positions
+from server.rooms.clock import Clock, pairs_of
+from server.rooms.matches import clocks_of
 from server.rooms.model import Match, MatchResult, Played, Room, Substitution
 from server.rooms.permissions import Permission, SeeThinking
 from server.rooms.starts import start_position
+from server.time_controls import format_control
 
 #: The name of each permission for clients: for a command its `t`.
 _NAMES: dict[Permission, str] = {
@@ -83,6 +86,7 @@ def snapshot(room: Room, player: bool, identity: str = "") -> wire.Snapshot:
         help=room.help, muted=tuple([Player(*structs.astuple(each)) for each in room.muted]),
         barred=tuple([Player(*structs.astuple(each)) for each in room.barred]),
         series=room.series,
+        clock=None if room.control is None else format_control(room.control),
     )  # fmt: skip
 
 
@@ -112,7 +116,22 @@ def match_state(match: Match) -> wire.MatchState:
             [format_substitution(substitution) for substitution in match.substitutions]
         ),
         thinking=match.thinking,
+        clock=None if match.clock is None else clock_state(match, match.clock),
     )  # fmt: skip
+
+
+def clock_state(match: Match, clock: Clock) -> wire.ClockState:
+    """The clock of a match for clients."""
+    stages, periods = pairs_of(clock)
+    state = wire.ClockState(
+        control=format_control(clock.control), left_ms=clocks_of(clock.sides),
+        since_ms=clock.since_ms, running=clock.turn if all(clock.opened) else None,
+        used_ms=clock.turn_ms, held=clock.held, stages=stages, periods=periods,
+    )  # fmt: skip
+    if match.over is None:
+        return state
+    left_ms = match.over.clocks_ms or state.left_ms
+    return replace(state, left_ms=left_ms, running=None, used_ms=0, held=None)
 
 
 def format_occupant(occupant: Occupant) -> Occupant:

@@ -16,6 +16,7 @@ from engine.view import SEATS
 from server.codes import Code
 from server.events import (
     CAPABILITIES,
+    CLOCK,
     GAMES,
     AiTookOver,
     Barred,
@@ -23,12 +24,14 @@ from server.events import (
     Created,
     Declined,
     Finished,
+    Held,
     Moved,
     Muted,
     Occupant,
     Offered,
     Player,
     PlayerReturned,
+    Released,
     Renamed,
     Required,
     RoomEvent,
@@ -36,12 +39,14 @@ from server.events import (
     SeatLeft,
     SeatTaken,
     Started,
+    TimeAdded,
     TookBack,
     Unknown,
     Unmuted,
 )
 from server.ids import NOBODY, IdentityId, MatchId, RoomId
-from server.rooms import notation, positions
+from server.rooms import clock, notation, positions
+from server.rooms.clock import Clock
 from server.rooms.matches import result_of
 from server.rooms.model import (
     CHAT_STAMPS,
@@ -60,6 +65,7 @@ from server.rooms.model import (
 from server.rooms.questions import parse_question
 from server.rooms.turns import second_turn_ply
 from server.series import add_result
+from server.time_controls import TimeControlError, parse_control
 
 #: The offers of this version that are open for a seat and have no fields of their own.
 OFFERS = frozenset({"draw", "rematch"})
@@ -81,13 +87,29 @@ def initial_room(room_id: RoomId, event: RoomEvent, at_ms: int, find_game: FindG
             f"the log of room {room_id} starts with {type(event).__name__}, not with created"
         )
     game, frozen = _find(find_game, event.game, event.options)
-    return Room(
+    room = Room(
         id=room_id, v=1, game=game, game_id=event.game, options=event.options,
         visibility=event.visibility, host=IdentityId(event.host),
         created_ms=at_ms, changed_ms=at_ms, frozen=frozen,
         start=event.start, one_screen=event.one_screen, takeback=event.takeback,
         rated=event.rated, help=event.help,
     )  # fmt: skip
+    return room if event.clock is None else _with_control(room, event.clock)
+
+
+def _with_requirement(room: Room, what: str) -> Room:
+    """The room whose log says once that it requires a capability of this version."""
+    if what == GAMES:
+        return replace(room, requires_games=True)
+    return replace(room, requires_clock=True) if what == CLOCK else room
+
+
+def _with_control(room: Room, text: str) -> Room:
+    """The room with another time control, which a newer version may have written."""
+    try:
+        return replace(room, control=parse_control(text))
+    except TimeControlError:
+        return replace(room, frozen=Code.ROOM_NEWER)
 
 
 def _find(
@@ -134,6 +156,8 @@ def evolve(room: Room, event: RoomEvent, at_ms: int, find_game: FindGame) -> Roo
             return _without_offers(replace(room, seats=seats, match=match, series=series))
         case TookBack():
             return _evolve_took_back(room, event)
+        case TimeAdded() | Held() | Released():
+            return _evolve_clock(room, event)
         case AiTookOver() | PlayerReturned():
             return _evolve_substitution(room, event)
         case Renamed():
@@ -144,9 +168,10 @@ def evolve(room: Room, event: RoomEvent, at_ms: int, find_game: FindGame) -> Roo
             return _evolve_declined(room, event)
         case Configured():
             is_help_set = event.help is not None
-            return replace(
+            room = replace(
                 room, thinking=event.thinking, help=event.help if is_help_set else room.help
             )
+            return room if event.clock is None else _with_control(room, event.clock)
         case Muted():
             person = Player(event.identity, event.name)
             return replace(room, muted=(*_without(room.muted, event.identity), person))
@@ -158,7 +183,7 @@ def evolve(room: Room, event: RoomEvent, at_ms: int, find_game: FindGame) -> Roo
         case Created():
             return room
         case Required() if event.what in CAPABILITIES:
-            return replace(room, requires_games=True) if event.what == GAMES else room
+            return _with_requirement(room, event.what)
         case Required() | Unknown():
             return replace(room, frozen=Code.ROOM_NEWER)
         case _:
@@ -251,6 +276,15 @@ def _evolve_started(room: Room, event: Started) -> Room:
         room.v, room.changed_ms, first_seat=turn, turn=turn, turn_started_ms=room.changed_ms,
         thinking=event.thinking,
     )  # fmt: skip
+    if event.clock is not None and event.clocks_ms is not None:
+        room = _with_control(room, event.clock)
+        if room.control is not None and room.frozen is not Code.ROOM_NEWER:
+            started = clock.start_clock(room.control, turn, room.changed_ms)
+            match = replace(match, clock=_sound(clock.with_times(started, event.clocks_ms)))
+    else:
+        room = replace(room, control=None)
+    if room.frozen is Code.ROOM_NEWER:
+        frozen = room.frozen
     # A new match is played by the current rules, which ends a freeze caused by an older match. A
     # missing game stays missing, and events of a newer version stay unknown.
     return replace(
@@ -380,6 +414,9 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
         match, moves=moves, position=position, digest=event.digest,
         turn=turn, turn_started_ms=room.changed_ms, recent=recent,
     )  # fmt: skip
+    if match.clock is not None:
+        next_turn = turn if position is not None else 1 - event.seat
+        match = replace(match, clock=_pressed(match.clock, event, next_turn, room.changed_ms))
     if room.newcomers and second_turn_ply(match) is not None:
         room = replace(room, newcomers=())
     if room.offers or room.takeback_offers:
@@ -389,6 +426,43 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
             offers=tuple(seat for seat in room.offers if seat == event.seat),
         )  # fmt: skip
     return replace(room, match=match, frozen=frozen, moved_v=room.v)
+
+
+def _pressed(running: Clock, event: Moved, next_turn: int, at_ms: int) -> Clock | None:
+    """The clock after a move; None if the event has no times, which a clock must not invent."""
+    if event.forced:
+        return clock.follow_pass(running, next_turn, at_ms)
+    if event.clock_ms is None or event.spent_ms is None or event.seat != running.turn:
+        return None
+    side = clock.side_of(event.clock_ms, (event.stage, event.periods))
+    sides = (side, running.sides[1 - event.seat])
+    if _sound(replace(running, sides=sides)) is None:
+        return None
+    return clock.follow(running, side, event.spent_ms, next_turn, at_ms)
+
+
+def _sound(running: Clock) -> Clock | None:
+    """The clock; None for one that no server of this version writes, which must not be used."""
+    return running if running.is_sound else None
+
+
+def _evolve_clock(room: Room, event: TimeAdded | Held | Released) -> Room:
+    """The room with another time on the clock of its running match."""
+    match = room.running_match
+    if match is None or match.id != event.match or match.clock is None:
+        return room
+    match event:
+        case TimeAdded():
+            if event.seat not in range(SEATS):
+                return room
+            changed = clock.add_time(match.clock, event.seat, event.ms)
+        case Held():
+            changed = clock.hold(match.clock, event.why, event.since_ms)
+        case Released():
+            changed = clock.release(
+                match.clock, event.clocks_ms, event.from_ms, event.stages, event.periods
+            )
+    return replace(room, match=replace(match, clock=_sound(changed)))
 
 
 def _evolve_took_back(room: Room, event: TookBack) -> Room:
@@ -416,6 +490,15 @@ def _evolve_took_back(room: Room, event: TookBack) -> Room:
         takeback_requests=(-1,) * SEATS,
         substitutions=tuple([_played_from(each, ply) for each in match.substitutions]),
     )  # fmt: skip
+    if match.clock is not None:
+        taken = None
+        if event.clocks_ms is not None and position is not None:
+            taken = clock.take_back(match.clock, ply, turn, room.changed_ms)
+            taken = clock.with_times(
+                taken, event.clocks_ms, event.stages, event.periods, event.used_ms
+            )
+            taken = _sound(taken)
+        match = replace(match, clock=taken)
     return replace(_without_offers(room), match=match, frozen=frozen)
 
 
@@ -470,7 +553,7 @@ def _evolve_moved_after_newer(room: Room, match: Match, event: Moved) -> Room:
     moves = (*match.moves[:ply], notation.played_move(event, room.game, position))
     match = replace(
         match, moves=moves, position=position, digest=event.digest,
-        turn=turn, turn_started_ms=room.changed_ms, recent=(),
+        turn=turn, turn_started_ms=room.changed_ms, recent=(), clock=None,
     )  # fmt: skip
     offers = tuple(seat for seat in room.offers if seat == event.seat)
     return replace(room, match=match, offers=offers, takeback_offers=(), moved_v=room.v)

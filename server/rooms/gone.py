@@ -21,12 +21,13 @@ from server.rooms.seats import DEFAULT_STRATEGY, wished_occupant
 
 def claim_win(room: Room, command: ClaimWin, moment: Moment) -> list[RoomEvent]:
     check(permissions.claim_win(room, _claimant(room, moment)))
-    return [_end_match(room, own_seat(room, moment.actor), own_seat(room, moment.actor))]
+    seat = own_seat(room, moment.actor)
+    return [_end_match(room, seat, seat, moment)]
 
 
 def call_draw(room: Room, command: CallDraw, moment: Moment) -> list[RoomEvent]:
     check(permissions.call_draw(room, _claimant(room, moment)))
-    return [_end_match(room, own_seat(room, moment.actor), None)]
+    return [_end_match(room, own_seat(room, moment.actor), None, moment)]
 
 
 def let_ai_play(room: Room, command: LetAiPlay, moment: Moment) -> list[RoomEvent]:
@@ -50,10 +51,10 @@ def _claimant(room: Room, moment: Moment) -> Viewer:
     return viewer_with_absence(room, moment.actor.identity, moment.find_absence)
 
 
-def _end_match(room: Room, seat: int, winner: int | None) -> RoomEvent:
+def _end_match(room: Room, seat: int, winner: int | None, moment: Moment) -> RoomEvent:
     """Returns the event that ends the match because the opponent of a seat has gone."""
     reason = f"{side_name(room, 1 - seat)} left the match"
-    return end_match(require_running_match(room), winner, "gone", reason)
+    return end_match(require_running_match(room), winner, "gone", reason, moment.received_ms)
 
 
 def _substitute(room: Room) -> Occupant:

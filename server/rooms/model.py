@@ -11,9 +11,11 @@ from engine.view import SEATS
 from server.codes import Code
 from server.events import Occupant, Player, RoomEvent
 from server.ids import IdentityId, MatchId, RoomId
+from server.rooms.clock import Clock, deadline_ms
 from server.series import Score
 from server.settings import CHAT_STAMPS as CHAT_STAMPS
 from server.settings import Settings
+from server.time_controls import TimeControl
 
 #: Maximum number of lines of chat in a snapshot, which has the newest. The log has all lines.
 SNAPSHOT_CHAT_LINES = 50
@@ -222,6 +224,7 @@ class MatchResult(Struct, frozen=True, omit_defaults=True):
     reason: str
     points: tuple[int, int] | None = None
     substitutions: tuple[Substitution, ...] = ()
+    clocks_ms: tuple[int, int] | None = None
 
 
 #: The `to` of a line of chat that only its author sees.
@@ -283,6 +286,8 @@ class Match(Struct, frozen=True):
     recent: tuple[Position, ...] = ()
     #: Who may see an AI's thinking while the match is running; see `server.rooms.thinking`.
     thinking: str = "all"
+    #: The clocks of both sides; None in a match without a time control.
+    clock: Clock | None = None
 
     @property
     def ply(self) -> int:
@@ -367,6 +372,10 @@ class Room(Struct, frozen=True):
     requires_games: bool = False
     #: The points of the players against each other, over all matches of the room.
     series: tuple[Score, ...] = ()
+    #: The time control of the next matches; None for none.
+    control: TimeControl | None = None
+    #: Whether the log says that the room requires clocks.
+    requires_clock: bool = False
 
     @property
     def is_full(self) -> bool:
@@ -476,14 +485,28 @@ class Room(Struct, frozen=True):
         except GameFault:  # `turn_message` logs the same fault
             return None
 
+    def flag_ms(self) -> int | None:
+        """The time at which the side to move runs out of time; None for never.
+
+        An AI's flag never falls, nor that of a side that can only pass.
+        """
+        match = self.running_match
+        if match is None or match.clock is None or match.position is None or self.frozen:
+            return None
+        if match.seats[match.turn].kind == "ai" or self.forced_pass() is not None:
+            return None
+        return deadline_ms(match.clock)
+
     def next_deadline_ms(self, pass_after_ms: int) -> int | None:
         """The time at which a `Tick` makes events; None for never.
 
         A forced pass is due `pass_after_ms` after the turn began, so that people can see the
         position.
         """
-        if self.match is None or self.forced_pass() is None:
+        if self.match is None:
             return None
+        if self.forced_pass() is None:
+            return None if self.match.clock is None else self.flag_ms()
         return self.match.turn_started_ms + pass_after_ms
 
     def due_ms(self, pass_after_ms: int) -> int | None:

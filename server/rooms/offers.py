@@ -34,9 +34,9 @@ from server.events import (
     Started,
     TookBack,
 )
-from server.rooms import permissions, refusals, takebacks
+from server.rooms import clock, permissions, refusals, takebacks
 from server.rooms.evolve import position_at
-from server.rooms.matches import end_match, start_match
+from server.rooms.matches import clocks_of, end_match, start_match
 from server.rooms.model import (
     SEAT_ORDERS,
     ActorKind,
@@ -70,14 +70,14 @@ def claim(room: Room, command: Claim, moment: Moment) -> list[RoomEvent]:
             Code.CLAIM_NONE,
             "there is no draw to claim: it must be your turn, and the rules must allow it",
         )
-    return [end_match(match, None, "claim", reason)]
+    return [end_match(match, None, "claim", reason, moment.received_ms)]
 
 
 def offer_draw(room: Room, command: OfferDraw, moment: Moment) -> list[RoomEvent]:
     check(permissions.offer_draw(room, viewer_of(room, moment.actor.identity)))
     seat, match = own_seat(room, moment.actor), require_running_match(room)
     agrees = 1 - seat in room.offers or room.one_screen
-    return [_agree_draw(match)] if agrees else [Offered(seat, "draw")]
+    return [_agree_draw(match, moment)] if agrees else [Offered(seat, "draw")]
 
 
 def takeback(room: Room, command: Takeback, moment: Moment) -> list[RoomEvent]:
@@ -90,14 +90,22 @@ def takeback(room: Room, command: Takeback, moment: Moment) -> list[RoomEvent]:
             Code.MOVE_STALE, f"the position is another one: {match.ply} plies are played"
         )
     if takebacks.takes_back_at_once(room, match, seat):
-        return [_take_back(room, match, to_ply, seat)]
+        return [_take_back(room, match, to_ply, seat, moment)]
     return [Offered(seat, "takeback", to_ply)]
 
 
-def _take_back(room: Room, match: Match, to_ply: int, seat: int) -> TookBack:
+def _take_back(room: Room, match: Match, to_ply: int, seat: int, moment: Moment) -> TookBack:
     """Returns the event of a takeback that a seat wanted."""
     position = position_at(room, match, to_ply)
-    return TookBack(match.id, to_ply, seat, position.digest())
+    event = TookBack(match.id, to_ply, seat, position.digest())
+    if match.clock is None:
+        return event
+    taken = clock.take_back(match.clock, to_ply, position.turn, moment.received_ms)
+    stages, periods = clock.pairs_of(taken)
+    return replace(
+        event, clocks_ms=clocks_of(taken.sides), stages=stages, periods=periods,
+        used_ms=taken.turn_ms,
+    )  # fmt: skip
 
 
 def accept(room: Room, command: Accept, moment: Moment) -> list[RoomEvent]:
@@ -110,9 +118,9 @@ def accept(room: Room, command: Accept, moment: Moment) -> list[RoomEvent]:
         match = require_running_match(room)
         if command.ply not in (None, match.ply):
             check(refusals.NO_OFFER_BY_OPPONENT)
-        return [_take_back(room, match, offer.to_ply, opponent)]
+        return [_take_back(room, match, offer.to_ply, opponent, moment)]
     if room.running_match is not None:
-        return [_agree_draw(room.running_match)]
+        return [_agree_draw(room.running_match, moment)]
     return rematch(room, command, moment) if is_other_open else _accept_next(room, command, moment)
 
 
@@ -122,11 +130,12 @@ def ai_reply(room: Room, command: AiReply, moment: Moment) -> list[RoomEvent]:
         raise CommandRejected(Code.SEAT_NONE, "only the AI answers for the AI")
     if match.id != command.match or room.ai_to_answer_draw() != command.seat:
         raise CommandRejected(Code.OFFER_NONE, "the offer is not open any more")
-    return [_agree_draw(match)] if command.accept else [Declined(command.seat, "draw")]
+    return [_agree_draw(match, moment)] if command.accept else [Declined(command.seat, "draw")]
 
 
-def _agree_draw(match: Match) -> Finished:
-    return end_match(match, None, "agreement", "both sides agreed to it")
+def _agree_draw(match: Match, moment: Moment) -> Finished:
+    reason = "both sides agreed to it"
+    return end_match(match, None, "agreement", reason, moment.received_ms)
 
 
 def rematch(room: Room, command: Rematch | Accept, moment: Moment) -> list[RoomEvent]:

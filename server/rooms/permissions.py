@@ -18,15 +18,18 @@ from server.commands import (
     Abort,
     Accept,
     AddAi,
+    AddTime,
     Bar,
     CallDraw,
     Chat,
+    Claim,
     ClaimWin,
     Command,
     Configure,
     Decline,
     Hint,
     LetAiPlay,
+    Move,
     Mute,
     NextGame,
     OfferDraw,
@@ -43,6 +46,7 @@ from server.commands import (
 from server.events import Moved, Occupant, RoomEvent
 from server.ids import IdentityId
 from server.rooms import chat_limits, full, muting, takebacks, thinking
+from server.rooms.clock import ran_before_last_move
 from server.rooms.model import (
     Actor,
     CommandRejected,
@@ -74,6 +78,7 @@ from server.rooms.refusals import (
     NEWER,
     NEXT_BY_SPECTATOR,
     NO_AI,
+    NO_CLOCK,
     NO_DRAWS,
     NO_KEPT_SEAT,
     NO_MATCH,
@@ -87,6 +92,7 @@ from server.rooms.refusals import (
     NOT_STARTED,
     ONE_SCREEN,
     OPPONENT_PRESENT,
+    OUT_OF_TIME,
     READ_ONLY,
     REMATCH_BY_SPECTATOR,
     REMATCH_OFFERED,
@@ -95,6 +101,7 @@ from server.rooms.refusals import (
     SEAT_TAKEN,
     SETTING_LOCKED,
     TAKEBACK_REQUESTED,
+    TIME_ADDED,
     UNSURE,
     Refusal,
 )
@@ -105,6 +112,8 @@ from server.settings import Settings
 #: Turns after an offer before the player may offer a draw again, so that repeated offers do not
 #: harass the opponent. A turn is one ply, or more in games with extra turns.
 OFFER_AGAIN_TURNS = 10
+#: The time that a player gives the opponent with one command, and how often in a match.
+ADDED_MS, MAX_ADDED = 15_000, 8
 
 
 #: Maximum number of people who may not sit in a room any more.
@@ -394,6 +403,17 @@ def reclaim_seat(room: Room, viewer: Viewer) -> Refusal | None:
     return NO_KEPT_SEAT if room.kept_seat(viewer.identity) is None else None
 
 
+def add_time(room: Room, viewer: Viewer) -> Refusal | None:
+    match = room.running_match
+    if viewer.seat is None:
+        return NO_SEAT
+    if match is None:
+        return refusal_unless_running(room)
+    if match.clock is None or not match.clock.runs or not _is_playable(room, match):
+        return NO_CLOCK
+    return TIME_ADDED if match.clock.added[1 - viewer.seat] >= MAX_ADDED else None
+
+
 def position_help(room: Room, viewer: Viewer | None = None) -> Refusal | None:
     """The condition of all help with positions, for players and spectators alike.
 
@@ -474,6 +494,16 @@ def _refusal_at_any_time(room: Room, viewer: Viewer) -> Refusal | None:
 def refusal_if_newer(room: Room) -> Refusal | None:
     """The reason to refuse every command: the room has events of a newer version."""
     return NEWER if room.frozen is Code.ROOM_NEWER else None
+
+
+def refusal_after_flag(room: Room, permission: Permission, at_ms: int) -> Refusal | None:
+    """The reason to refuse a command of a match in which the side to move has no time left: its
+    flag falls, whatever arrives later.
+    """
+    if room.match is None or room.match.clock is None or permission not in UNTIL_FLAG:
+        return None
+    flag_ms = room.flag_ms()
+    return OUT_OF_TIME if flag_ms is not None and at_ms >= flag_ms else None
 
 
 def refusal_unless_running(room: Room) -> Refusal | None:
@@ -588,12 +618,20 @@ DURING_MATCH: dict[Permission, Condition] = {
     CallDraw: call_draw,
     LetAiPlay: let_ai_play,
     ReclaimSeat: reclaim_seat,
+    AddTime: add_time,
     Hint: hint,
     Mute: muting.mute,
     Unmute: muting.unmute,
     Bar: bar,
     SeeThinking: see_thinking,
 }
+#: The commands that change or end a running match.
+UNTIL_FLAG = frozenset(
+    {
+        Move, Claim, Resign, Abort, OfferDraw, Takeback, Accept, Decline, ClaimWin, CallDraw,
+        LetAiPlay, ReclaimSeat, AddTime,
+    }
+)  # fmt: skip
 #: The conditions of what may be permitted while no match is running.
 BETWEEN_MATCHES: dict[Permission, Condition] = {
     Sit: sit,
@@ -632,7 +670,11 @@ def permitted(
     conditions = BETWEEN_MATCHES if room.running_match is None else DURING_MATCH
     for permission, condition in conditions.items():
         try:
-            if condition(room, viewer) is None and _has_room_for(room, permission):
+            if (
+                condition(room, viewer) is None
+                and _has_room_for(room, permission)
+                and refusal_after_flag(room, permission, now_ms) is None
+            ):
                 types.append(permission)
         except GameFault:  # the command would be refused with the same fault, which is logged then
             continue
@@ -704,6 +746,7 @@ def leaves_permissions_unchanged(
         and room.frozen is None
         and match.position is not None
         and not match.substitutions
+        and (match.clock is None or ran_before_last_move(match.clock))
     )
 
 

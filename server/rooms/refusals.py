@@ -44,6 +44,9 @@ NOT_STARTED = Refusal(Code.MATCH_NONE, "the match begins when both seats are tak
 NO_MATCH = Refusal(Code.MATCH_NONE, "there has been no match yet")
 MATCH_RUNNING = Refusal(Code.MATCH_RUNNING, "the match is still running")
 MATCH_OVER = Refusal(Code.MATCH_OVER, "the match is over")
+OUT_OF_TIME = Refusal(Code.MATCH_OVER, "the time of the side to move was over before that")
+NO_CLOCK = Refusal(Code.TIME_LIMIT, "the clock is not running, so nobody can add time to it")
+TIME_ADDED = Refusal(Code.TIME_LIMIT, "you have given your opponent time often enough")
 ABORT_TOO_LATE = Refusal(
     Code.MATCH_STARTED, "a match can be aborted until both sides have moved; you may resign"
 )

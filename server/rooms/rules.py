@@ -13,6 +13,7 @@ from engine.view import SEATS
 from server.codes import Code
 from server.commands import AiSeat, Command, Configure, Create, Hint, MySeat, OpenSeat, Rename
 from server.events import (
+    CLOCK,
     ONE_SCREEN,
     OWN_NAMES,
     RATED,
@@ -32,6 +33,7 @@ from server.rooms.names import clean_name
 from server.rooms.permissions import viewer_of
 from server.rooms.seats import seat_events, wished_occupant
 from server.rooms.starts import check_start
+from server.time_controls import TimeControlError, format_control, parse_control
 
 
 def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str]) -> list[RoomEvent]:
@@ -55,6 +57,9 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
         events.append(Required(OWN_NAMES))
     # A field of `created` would be ignored by nodes of an older version, which would then show the
     # thinking. To them an event of its own makes the room `room.newer`.
+    # An older node would play a room with a clock without it.
+    if created.clock is not None:
+        events.append(Required(CLOCK))
     if command.thinking != thinking.ALL:
         events.append(Configured(command.thinking))
     holders: list[Occupant | None] = [None] * SEATS
@@ -75,7 +80,8 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
         events += seat_events(number, holders[number])  # type: ignore[arg-type]
     occupants = [seat for seat in holders if seat is not None]
     if len(occupants) == SEATS:
-        events.append(start_event(start, new_id(), 1, occupants, command.thinking))
+        control = None if created.clock is None else parse_control(created.clock)
+        events.append(start_event(start, new_id(), 1, occupants, command.thinking, control))
     return events
 
 
@@ -92,7 +98,17 @@ def _created(actor: Actor, command: Create, game: Game, start: Position) -> Crea
     return Created(
         game.id, dict(start.options), command.visibility, actor.identity,
         text, command.one_screen, command.takeback, help=command.help,
+        clock=None if command.clock is None else _clock_text(command.clock),
     )  # fmt: skip
+
+
+def _clock_text(text: str) -> str | None:
+    """The text of a time control as the log has it; None for no clock. Raises CommandRejected."""
+    try:
+        control = parse_control(text)
+    except TimeControlError as error:
+        raise CommandRejected(Code.CLOCK_REFUSED, str(error)) from error
+    return None if control is None else format_control(control)
 
 
 def _requirements(created: Created) -> list[Required]:
@@ -107,7 +123,12 @@ def _requirements(created: Created) -> list[Required]:
 
 def configure(room: Room, command: Configure, moment: Moment) -> list[RoomEvent]:
     permissions.check(permissions.configure(room, viewer_of(room, moment.actor.identity)))
-    return [Configured(command.thinking, command.help)]
+    if command.clock is None:
+        return [Configured(command.thinking, command.help)]
+    text = _clock_text(command.clock)
+    configured = Configured(command.thinking, command.help, text or format_control(None))
+    is_first = text is not None and not room.requires_clock
+    return [configured, Required(CLOCK)] if is_first else [configured]
 
 
 def hint(room: Room, command: Hint, moment: Moment) -> list[RoomEvent]:
@@ -148,6 +169,8 @@ def decide(room: Room, command: Command, moment: Moment) -> list[RoomEvent]:
         permissions.check(permissions.refusal_if_newer(room))
     if room.is_full and (moment.actor.kind is ActorKind.PERSON or type(command) is Rename):
         permissions.check(full.refusal_if_full(room, type(command)))
+    if moment.actor.kind is ActorKind.PERSON:
+        permissions.check(permissions.refusal_after_flag(room, type(command), moment.received_ms))
     rule = RULES.get(type(command))
     if rule is None:
         raise CommandRejected(

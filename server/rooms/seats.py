@@ -57,7 +57,7 @@ def bar(room: Room, command: Bar, moment: Moment) -> list[RoomEvent]:
     events: list[RoomEvent] = []
     if room.running_match is not None:
         reason = "the host keeps the seat for someone else"
-        events.append(end_match(room.running_match, None, "abort", reason))
+        events.append(end_match(room.running_match, None, "abort", reason, moment.received_ms))
     return [*events, SeatLeft(seat), Barred(command.identity, occupant.name)]
 
 

@@ -333,8 +333,9 @@ class EventLog(Generic[S, C, E]):
                 self._ports.metrics.repeated += 1
                 return Accepted(self._keys[key], is_new=False)
             try:
+                now_ms = self._ports.now_ms()
                 moment = Moment(
-                    actor, self._ports.now_ms(), received_ms,
+                    actor, now_ms, received_ms or now_ms,
                     self._ports.new_id, self._ports.settings, self._ports.find_game,
                     self.find_absence, self._ports.kind_of_question,
                 )  # fmt: skip

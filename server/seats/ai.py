@@ -19,14 +19,18 @@ from engine.search.job import (
     RulesChanged,
     SearchError,
 )
+from engine.search.timeman import budget
 from engine.strategies.contract import StrategyFailed
+from engine.strategies.reasons import LATE
 from server.commands import AiFailure, AiMove, AiReply
 from server.ports import EngineUnavailable, Ports
 from server.protocol import messages as wire
+from server.rooms.clock import available_ms
 from server.rooms.model import Match, Room
 from server.rooms.thinking import search_seed
 from server.rooms.turns import turns_since
 from server.store.base import Thought
+from server.time_controls import ByoYomi
 
 #: Shortest time between two reports of a running search, in ms. The end is always reported.
 THINKING_EVERY_MS = 100
@@ -73,6 +77,39 @@ def job_for(room: Room, match: Match, seat: int, strategy_ms: int = STRATEGY_MS)
         seed=search_seed(match.id, match.ply), digest=match.digest,
         strategy=occupant.strategy, evaluator=occupant.evaluator or "",
     )  # fmt: skip
+
+
+#: The time of a clock that an AI keeps for what its search does not count, in ms.
+CLOCK_RESERVE_MS = 300
+#: The least time that an AI has for a move.
+MIN_MOVE_MS = 50
+#: The time on its clock below which an AI plays at once, without a pace, in ms.
+MIN_PACED_MS = 20_000
+
+
+def time_for_move(match: Match) -> int | None:
+    """The time that the clock gives an AI for its move, in ms; None without a clock, and before it
+    runs.
+
+    It is the share of `engine.search.timeman` of the time until the next stage, or of the match.
+    """
+    clock = match.clock
+    if clock is None or not all(clock.opened):
+        return None
+    side, stages = clock.sides[clock.turn], clock.control.stages
+    stage = stages[min(side.stage, len(stages) - 1)]
+    turns = side.periods if stage.turns is not None or side.stage == len(stages) else None
+    is_byoyomi = side.stage == len(stages) and isinstance(clock.control.overtime, ByoYomi)
+    # In byo-yomi a move may use the present period, and no further one.
+    left_ms = side.left_ms if is_byoyomi else available_ms(clock)
+    limit = Limit(
+        clock_ms=max(1, left_ms - CLOCK_RESERVE_MS),
+        increment_ms=stage.gain_ms if side.stage < len(stages) else 0,
+        moves_to_go=1 if is_byoyomi else turns,
+    )
+    share = budget(limit)
+    assert share is not None, "a clock gives a budget"
+    return max(MIN_MOVE_MS, round(share.soft_ms))
 
 
 class ThinkingReporter:
@@ -220,7 +257,9 @@ async def find_move(
     Returns an AiFailure after `ai_tries` failed searches, and at once if a strategy fails, if the
     rules have changed, or if the game is in quarantine. While no engine is connected it waits.
     """
-    job = job_for(room, match, seat, round(1000 * ports.settings.strategy_move_s))
+    time_ms = time_for_move(match)
+    strategy_ms = round(1000 * ports.settings.strategy_move_s)
+    job = job_for(room, match, seat, strategy_ms if time_ms is None else min(strategy_ms, time_ms))
     reporter = reporter_of(ports, room, match, seat, send)
     key = command_id(match, room.v)
     reason, tries, is_absent = "", 0, False
@@ -232,7 +271,7 @@ async def find_move(
             reporter.report_waiting(is_warm, wait_text(load) if is_busy else "")
         try:
             with reports_of_waiting(ports, room, job, reporter):
-                result = await ports.engines.search(job, reporter.report_info)
+                result = await ports.engines.search(job, reporter.report_info, time_ms)
         except EngineUnavailable:
             if not is_absent:
                 log.warning("no engine", room=room.id, game=job.game)
@@ -242,6 +281,10 @@ async def find_move(
             continue
         except (RulesChanged, GameQuarantined, StrategyFailed) as error:
             reason = _reason(error)
+            if match.clock is not None and match.position is not None and reason == LATE:
+                # The clock gave it less time than it may have elsewhere.
+                move = match.position.tokens()[0]
+                return AiMove(key, match.id, seat, match.digest, move, spent_ms=time_ms), None
             cause = str(error.__cause__ or error)
             log.warning("no search", room=room.id, game=job.game, error=cause)
             break
@@ -250,8 +293,9 @@ async def find_move(
             log.warning("search failed", room=room.id, game=job.game, error=str(error))
             continue
         reporter.report_done(result.info, result.move)
-        await _wait_for_pace(ports, match, room.changed_ms)
-        return AiMove(key, match.id, seat, match.digest, result.move), _encode(
+        paced_ms = await _wait_for_pace(ports, match, room.changed_ms)
+        spent_ms = None if match.clock is None else result.info.time_ms + paced_ms
+        return AiMove(key, match.id, seat, match.digest, result.move, spent_ms=spent_ms), _encode(
             _stored_analysis(result)
         )
     return AiFailure(key, match.id, seat, match.digest, reason), None
@@ -318,10 +362,17 @@ def _stored_analysis(result: Result) -> dict[str, object]:
     return {**analysis, "move": result.move}
 
 
-async def _wait_for_pace(ports: Ports, match: Match, last_ms: int) -> None:
-    """Waits until players have had time to see the previous move."""
+async def _wait_for_pace(ports: Ports, match: Match, last_ms: int) -> int:
+    """Waits until players have had time to see the previous move; returns the ms that it waited.
+
+    An AI that has little time left on its clock does not wait.
+    """
+    if match.clock is not None and available_ms(match.clock) < MIN_PACED_MS:
+        return 0
     is_duel = all(occupant.kind == "ai" for occupant in match.seats)
     pace_ms = ports.settings.ai_duel_pace_ms if is_duel else ports.settings.ai_pace_ms
     left_ms = last_ms + pace_ms - ports.now_ms()
-    if left_ms > 0:
-        await asyncio.sleep(min(left_ms, pace_ms) / 1000)
+    if left_ms <= 0:
+        return 0
+    await asyncio.sleep(min(left_ms, pace_ms) / 1000)
+    return min(left_ms, pace_ms)

@@ -11,6 +11,7 @@ from server.commands import (
     Abort,
     Accept,
     AddAi,
+    AddTime,
     AiFailure,
     AiMove,
     AiReply,
@@ -24,6 +25,7 @@ from server.commands import (
     Configure,
     Decline,
     Hint,
+    Hold,
     LetAiPlay,
     Move,
     Mute,
@@ -46,7 +48,7 @@ from server.protocol import messages as wire
 from server.protocol import views
 from server.protocol.views import format_permissions
 from server.rooms import rules
-from server.rooms.model import AI, Absence, Actor, CommandRejected, Moment, Room
+from server.rooms.model import AI, SERVER, Absence, Actor, CommandRejected, Moment, Room
 from server.rooms.permissions import leaves_permissions_unchanged, permitted
 from server.settings import Settings
 from tests.support.room_log import (
@@ -88,7 +90,7 @@ KINDS: list[type[Command]] = [
     Stand, Resign, Abort, Claim, OfferDraw,
     Accept, Rematch, NextGame, NextGame, Decline, ClaimWin, CallDraw,
     LetAiPlay, LetAiPlay, ReclaimSeat, Takeback,
-    Configure, Mute, Unmute, Bar,
+    Configure, Mute, Unmute, Bar, AddTime,
 ]  # fmt: skip
 steps = st.lists(
     st.tuples(
@@ -112,6 +114,8 @@ OPENINGS: dict[str, Callable[[], LoggedRoom]] = {
     "bare king": lambda: seated(game="chess", start="4k3/8/8/8/8/8/7r/4K3 b - - 0 1"),
     "with help": lambda: seated(help=True),
     "a next game": lambda: proposed("connect-four"),
+    "a clock": lambda: seated(clock="60+1"),
+    "a clock against an AI": lambda: created(seats=(ME, AI_SEAT), clock="60+1"),
     "without takebacks": lambda: seated(takeback=False),
 }
 
@@ -205,6 +209,8 @@ def commands_of(room: Room, kind: type[Command]) -> Iterator[Command]:
         yield Takeback("b", match.ply if match else 0)
     elif kind is Tick:
         yield Tick("t", FAR_MS)
+    elif kind is Hold:
+        yield Hold("h", match.id if match else "", 0, "outage")
     elif kind is Rename:
         yield Rename("r", ADA.identity, "Ada Lovelace")
     elif kind is NextGame:
@@ -277,6 +283,9 @@ def play_step(played: LoggedRoom, step: Step) -> list[RoomEvent]:
     """Gives the room the command of a step, which it may reject; returns the events."""
     actor, kind, choice, wait_ms = step
     played.now_ms += wait_ms
+    flag_ms = played.room.flag_ms()
+    if flag_ms is not None and played.now_ms >= flag_ms:
+        return played.do(SERVER, Tick("t", 0))  # as the server does at the deadline
     room = played.room
     if kind is Move:
         match, tokens = room.running_match, moves_of(room)

@@ -42,6 +42,7 @@ from server.events import (
     Declined,
     Event,
     Finished,
+    Held,
     Hidden,
     KnownEvent,
     Moved,
@@ -50,6 +51,7 @@ from server.events import (
     Offered,
     Player,
     PlayerReturned,
+    Released,
     Renamed,
     Required,
     RoomEvent,
@@ -57,6 +59,7 @@ from server.events import (
     SeatLeft,
     SeatTaken,
     Started,
+    TimeAdded,
     TookBack,
     Unknown,
     Unmuted,
@@ -148,7 +151,10 @@ def test_an_unknown_type(t: str) -> None:
     """A type that clients cannot send is message.unknown, with the known types and the id."""
     error = refusal_of(f'{{"t":"{t}","id":"7"}}')
     assert error.code is Code.MESSAGE_UNKNOWN
-    assert "add_ai, bar, call_draw, chat, claim, claim_win, configure, create" in error.message
+    assert (
+        "add_ai, add_time, bar, call_draw, chat, claim, claim_win, configure, create"
+        in error.message
+    )
     assert error.command_id == "7"
     assert len(error.message) < 400
 
@@ -437,6 +443,7 @@ EVENTS: list[RoomEvent] = [
     Created("sticks", {"rows": "1-2-3"}, "unlisted", "ada"),
     Required("strategies"),
     Configured("after"),
+    Configured("after", clock="300+3"),
     SeatTaken(0, SEATED),
     SeatTaken(1, Occupant("ai", "AI level 3", "ai", 3)),
     SeatTaken(
@@ -467,6 +474,23 @@ EVENTS: list[RoomEvent] = [
     Said("ada", "Ada", "see https://example.org", links=True),
     Said("bot", "Plyroom", "d4 wins", by="bot", answers=7),
     Said("ada", "Ada", 'Grüße\u2028</script> \\ " 🎲', "spectators"),
+    Started(
+        "m3",
+        3,
+        "1-2-3 first",
+        "0123456789abcdef",
+        (SEATED, SEATED),
+        clock="5+2x10",
+        clocks_ms=(5000, 5000),
+    ),
+    Moved(
+        "m3", 0, 0, "3x2", "0123456789abcdef", clock_ms=10_000, spent_ms=6_000, stage=1, periods=1
+    ),
+    TookBack("m3", 0, 0, "0123456789abcdef", (5000, 5000), (0, 0), (2, 2), 700),
+    TimeAdded("m3", 1, 15_000),
+    Held("m3", "outage", 1_760_000_000_000),
+    Released("m3", (5000, 20_000), 1_760_000_030_000),
+    Finished("m3", 1, "flag", "Red ran out of time", clocks_ms=(0, 5000)),
 ]
 
 

@@ -10,9 +10,11 @@ from engine.rules.registry import load_game
 from server.commands import (
     Abort,
     AddAi,
+    AddTime,
     Bar,
     Configure,
     Decline,
+    Hold,
     LetAiPlay,
     Mute,
     ReclaimSeat,
@@ -57,7 +59,7 @@ def test_the_log_alone_makes_the_room() -> None:
     """I8: parsing the bodies again gives the same room, after every kind of event."""
     played = LoggedRoom()
     start: dict[str, Any] = {"options": {"rows": "1-3-5-7"}, "start": "1-3-5-6 first"}
-    played.create(ADA, "sticks", seats=(OPEN, OPEN), **start)
+    played.create(ADA, "sticks", seats=(OPEN, OPEN), clock="600+2", **start)
     played.do(ADA, sit(1))
     played.do(ADA, plain(Stand))
     played.do(BEN, sit(0))
@@ -79,6 +81,9 @@ def test_the_log_alone_makes_the_room() -> None:
     while played.match.ply < 2 or played.match.turn != played.room.seat_of(CYD.identity):
         mover = BEN if played.match.turn == played.room.seat_of(BEN.identity) else CYD
         played.do(mover, played.move(played.match.position.tokens()[0]))
+    played.do(BEN, plain(AddTime))
+    played.now_ms += 9_000
+    played.do(SERVER, Hold("h", played.match.id, played.now_ms - 5_000, "outage"))
     played.find_absence = lambda _: Absence(0, 0)
     played.do(BEN, plain(LetAiPlay))
     played.do(CYD, plain(ReclaimSeat))

@@ -19,6 +19,7 @@ from server.commands import (
     Abort,
     Accept,
     AddAi,
+    AddTime,
     AiMove,
     AiReply,
     AiSeat,
@@ -30,6 +31,7 @@ from server.commands import (
     Command,
     Configure,
     Decline,
+    Hold,
     LetAiPlay,
     Move,
     MySeat,
@@ -43,6 +45,7 @@ from server.commands import (
     Stand,
     Takeback,
     ThinkingSetting,
+    Tick,
 )
 from server.events import (
     AiTookOver,
@@ -50,16 +53,19 @@ from server.events import (
     Created,
     Declined,
     Finished,
+    Held,
     Moved,
     Occupant,
     Offered,
     PlayerReturned,
+    Released,
     Required,
     RoomEvent,
     Said,
     SeatLeft,
     SeatTaken,
     Started,
+    TimeAdded,
     TookBack,
     format_event_body,
     parse_event_body,
@@ -70,6 +76,7 @@ from server.protocol.codec import HIDDEN_BODY, event_frame
 from server.rooms import rules
 from server.rooms.model import (
     AI,
+    SERVER,
     Absence,
     Actor,
     ActorKind,
@@ -113,6 +120,8 @@ PLAIN = [Stand, Resign, Abort, Rematch, Decline]
 CLAIMS: list[type[ClaimWin | CallDraw | LetAiPlay]] = [ClaimWin, CallDraw, LetAiPlay]
 #: Types of commands about draws.
 DRAWS = [OfferDraw, Accept, Claim, AiReply]
+#: Time controls of rooms: none, and short ones of every kind.
+CLOCKS = [None, None, None, "5+1", "2d1", "2b1", "2/1+1:1d1", "1+2x1", "1+3/2", "1+5<3"]
 SEATS = st.tuples(*[st.sampled_from([MySeat(), OpenSeat(), AiSeat(level=1)])] * 2)
 
 
@@ -133,7 +142,7 @@ def count_points(events: list[RoomEvent]) -> dict[frozenset[str], dict[str, int]
             players = [occupant.identity for occupant in event.seats]
         elif isinstance(event, Finished):
             pair = frozenset(players)
-            if len(pair) < 2 or event.how in ("abort", "failure"):
+            if len(pair) < 2 or event.how in ("abort", "failure", "noshow"):
                 continue
             of_pair = points.setdefault(pair, dict.fromkeys(pair, 0))
             for seat, player in enumerate(players):
@@ -201,13 +210,17 @@ class RoomMachine(RuleBasedStateMachine):
         #: The open proposal of the next game, with its version.
         self.proposed: tuple[int, Offered] | None = None
 
-    @initialize(game=st.sampled_from(["tic-tac-toe", "sticks", "connect-four"]), seats=SEATS)
-    def create(self, game: str, seats: tuple[Any, Any]) -> None:
+    @initialize(
+        game=st.sampled_from(["tic-tac-toe", "sticks", "connect-four"]),
+        seats=SEATS,
+        clock=st.sampled_from(CLOCKS),
+    )
+    def create(self, game: str, seats: tuple[Any, Any], clock: str | None) -> None:
         try:
-            events = self.played.create(ADA, game, seats=seats)
+            events = self.played.create(ADA, game, seats=seats, clock=clock)
         except CommandRejected:
             assert seats == (MySeat(), MySeat())
-            events = self.played.create(ADA, game)
+            events = self.played.create(ADA, game, clock=clock)
         for event in events:
             self._check_event(event)
         self._fold_new_events()
@@ -346,6 +359,35 @@ class RoomMachine(RuleBasedStateMachine):
         ply = max(0, self.played.room.match.ply - back) if self.played.room.match else 0
         self._send(actor, Move(id="m", ply=ply, move=token))
 
+    @rule(ms=st.sampled_from([1, 300, 900, 2_000, 15_000]))
+    def wait(self, ms: int) -> None:
+        """Lets time pass, with or without a tick."""
+        self.played.now_ms += ms
+
+    @rule()
+    def tick(self) -> None:
+        """Sends a tick, as the server does when something may be due."""
+        deadline_ms, before = self.played.room.next_deadline_ms(0), self.played.room
+        events = self._send(SERVER, Tick("tick", 0))
+        is_due = deadline_ms is not None and self.played.now_ms >= deadline_ms
+        assert bool(events) == is_due, "I24: nothing falls before its deadline, and all after it"
+        if events:
+            assert before.running_match is not None
+            assert before.seats[before.running_match.turn].kind == "guest", "no AI falls"  # type: ignore[union-attr]
+            assert isinstance(events[-1], Finished)
+            assert events[-1].how in ("flag", "noshow")
+
+    @rule(actor=st.sampled_from(PEOPLE))
+    def add_time(self, actor: Actor) -> None:
+        self._send(actor, AddTime("t"))
+
+    @rule(before_ms=st.sampled_from([1, 400, 5_000]))
+    def outage(self, before_ms: int) -> None:
+        """The server was not there until now."""
+        match = self.played.room.running_match
+        command = Hold("h", match.id if match else "", self.played.now_ms - before_ms, "outage")
+        self._send(SERVER, command)
+
     @rule(pick=st.integers(0, 50))
     def legal_move(self, pick: int) -> None:
         """Plays a legal move of the side to move, AI or person."""
@@ -384,6 +426,10 @@ class RoomMachine(RuleBasedStateMachine):
         """Plays a legal move; returns whether a side was to move."""
         match = self.played.room.running_match
         if match is None or self.referee is None:
+            return False
+        flag_ms = self.played.room.flag_ms()
+        if flag_ms is not None and self.played.now_ms >= flag_ms:
+            self.tick()
             return False
         tokens = self.referee.moves()
         token, occupant = tokens[pick % len(tokens)], match.seats[self.referee.turn]
@@ -427,7 +473,9 @@ class RoomMachine(RuleBasedStateMachine):
         note(f"{actor.identity}: {command}")
         if len(self.sent_commands) < 1000:
             self.sent_commands.append((actor, command))
-        before = self.played.room
+        before, at_ms = self.played.room, self.played.now_ms
+        if isinstance(command, Tick | Hold) and not self.played.decide(actor, command):
+            return []
         events = attempt(lambda: self.played.do(actor, command))
         if isinstance(events, CommandRejected | GameFault):
             assert isinstance(events, CommandRejected), "the rules of these games are sound"
@@ -435,6 +483,7 @@ class RoomMachine(RuleBasedStateMachine):
             return []
         self._check_actor(actor, before, events)
         self._check_command(actor, before, command, events)
+        self._check_clock(actor, before, events, at_ms)
         for event in events:
             self._check_event(event)
         self._fold_new_events(len(events))
@@ -471,7 +520,7 @@ class RoomMachine(RuleBasedStateMachine):
                     assert own == 1 - seat, "I33: the opponent claims"
                 case PlayerReturned(seat=seat):
                     assert before.kept_seat(actor.identity) == seat
-                case Finished() if actor.kind is not ActorKind.AI:
+                case Finished() if actor.kind not in (ActorKind.AI, ActorKind.SERVER):
                     assert own is not None or (only_ai and actor.identity == before.host)
                 case SeatTaken(seat=seat, occupant=occupant):
                     assert before.seats[seat] is None, "I12: the seat was free"
@@ -538,6 +587,38 @@ class RoomMachine(RuleBasedStateMachine):
             case _:
                 pass
 
+    def _check_clock(self, actor: Actor, before: Room, events: list[RoomEvent], at_ms: int) -> None:
+        """Checks I23 and I24: time is accounted for, and nobody plays or ends a match with a side
+        that has no time left.
+        """
+        match = before.running_match
+        if match is None or match.clock is None:
+            assert not any(isinstance(event, Moved) and event.clock_ms for event in events)
+            return
+        clock, flag_ms = match.clock, before.flag_ms()
+        for event in events:
+            match event:
+                case Moved():
+                    passed_ms = max(0, at_ms - clock.since_ms) + clock.move_ms
+                    assert event.spent_ms is not None
+                    assert event.spent_ms + event.lag_ms + event.credit_ms == passed_ms, "I23"
+                    assert flag_ms is None or at_ms < flag_ms, "I24: no move after the deadline"
+                    assert actor.kind is ActorKind.AI or event.credit_ms == 0
+                    assert event.clock_ms is not None
+                    assert event.clock_ms > 0
+                case Finished(how="flag" | "noshow"):
+                    assert flag_ms is not None
+                    assert at_ms >= flag_ms, "I24: no flag before its deadline"
+                    assert event.clocks_ms is not None
+                    assert (event.clocks_ms[match.turn] == 0) == (event.how == "flag")
+                    assert event.winner == (1 - match.turn if event.how == "flag" else None)
+                case Finished(how="board"):
+                    pass
+                case Finished() if actor.kind is ActorKind.PERSON:
+                    assert flag_ms is None or at_ms < flag_ms, "I24: the flag falls first"
+                case _:
+                    pass
+
     def _check_event(self, event: RoomEvent) -> None:
         match event:
             case Started():
@@ -584,7 +665,9 @@ class RoomMachine(RuleBasedStateMachine):
             case Finished():
                 assert self.referee is not None
                 assert event.match not in self.results, "I11: a result is final"
-                self.results[event.match] = MatchResult(event.winner, event.how, event.reason)
+                self.results[event.match] = MatchResult(
+                    event.winner, event.how, event.reason, clocks_ms=event.clocks_ms
+                )
                 if event.how == "agreement":
                     assert self.draw_offered_by is not None, "I18: a draw needs an offer"
                 if event.how == "board":
@@ -693,6 +776,8 @@ TEXTS = st.sampled_from(
         "\u0000",
     ]
 )
+TIMES = st.sampled_from([0, 1, 900, -1, 5_000, 10**15])
+PAIRS = st.tuples(TIMES, TIMES)
 OCCUPANTS = st.builds(Occupant, TEXTS, TEXTS, st.sampled_from(["guest", "ai"]), st.none() | NUMBERS)
 EVENTS = st.one_of(
     st.builds(Created, TEXTS, st.just({}), st.just("public"), TEXTS),
@@ -714,6 +799,21 @@ EVENTS = st.one_of(
     st.builds(TookBack, TEXTS, NUMBERS, NUMBERS, TEXTS),
     st.builds(Offered, NUMBERS, st.sampled_from(["draw", "takeback"]), st.none() | NUMBERS),
     st.builds(Declined, NUMBERS),
+    st.builds(
+        Started, TEXTS, NUMBERS, TEXTS, TEXTS, st.lists(OCCUPANTS, max_size=3).map(tuple),
+        clock=st.sampled_from(["1+2x1", "5d1", "2/1:1", "new", ""]), clocks_ms=PAIRS,
+    ),
+    st.builds(
+        Moved, st.just("m1"), NUMBERS, NUMBERS, TEXTS, TEXTS, clock_ms=TIMES, spent_ms=TIMES,
+        stage=st.none() | NUMBERS, periods=st.none() | TIMES, forced=st.booleans(),
+    ),
+    st.builds(
+        TookBack, st.just("m1"), NUMBERS, NUMBERS, TEXTS, PAIRS, st.none() | PAIRS,
+        st.none() | PAIRS, TIMES,
+    ),
+    st.builds(TimeAdded, st.just("m1"), NUMBERS, TIMES),
+    st.builds(Held, st.just("m1"), TEXTS, TIMES),
+    st.builds(Released, st.just("m1"), PAIRS, TIMES),
     st.builds(Said, TEXTS, TEXTS, TEXTS, st.sampled_from(["room", "spectators"])),
 )  # fmt: skip
 START = Started(

@@ -252,8 +252,8 @@ async def test_a_room_with_events_of_a_newer_version_is_counted(
 @pytest.mark.parametrize(
     ("kind", "field"),
     [
-        ("started", '"clock":"3+2",'),
-        ("moved", '"spent_ms":900,'),
+        ("started", '"ratings":[1500,1500],'),
+        ("moved", '"by_rule":900,'),
     ],
 )
 async def test_a_room_with_new_fields_in_its_events_is_counted(

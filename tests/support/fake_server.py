@@ -384,7 +384,8 @@ class Client(Inbox):
         room_id = RoomId(command.room)
         self._rooms.add(room_id)
         inner = command.command if isinstance(command, wire.CommandFrame) else command
-        self.hub.submit(room_id, Request(self.actor, inner, self))
+        request = Request(self.actor, inner, self, received_ms=self.hub.ports.now_ms())
+        self.hub.submit(room_id, request)
 
     async def ask(self, command: wire.RoomFrame) -> Message:
         """Sends a command and waits for its answer."""

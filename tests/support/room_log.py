@@ -139,6 +139,7 @@ class LoggedRoom:
             actor,
             command,
             self.new_id,
+            self.now_ms,
             find_absence=self.find_absence,
             find_game=self.find_game,
         )
@@ -158,6 +159,7 @@ class LoggedRoom:
                 actor,
                 command,
                 self.new_id,
+                self.now_ms,
                 find_absence=self.find_absence,
                 find_game=self.find_game,
             )

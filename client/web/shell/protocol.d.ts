@@ -14,7 +14,7 @@ export interface Ping {
     id?: string | null;
 }
 
-/** Creates a room. The ack carries the room's id. The match starts as soon as both seats are taken. - `start` is the text of a position from which the room's matches start, null for the game's own start. `GET /api/position` checks such a text and shows the board. - With `one_screen` the creator takes both seats, whatever `seats` says, and plays both sides. A `name` in `seats` is then that of the side, which no change of the creator's name changes. - `takeback` says whether players may take moves back. - `thinking` says who may see an AI's thinking while a match is running. - `help` says whether the room gives help with positions while two people play each other. */
+/** Creates a room. The ack carries the room's id. The match starts as soon as both seats are taken. - `start` is the text of a position from which the room's matches start, null for the game's own start. `GET /api/position` checks such a text and shows the board. - With `one_screen` the creator takes both seats, whatever `seats` says, and plays both sides. A `name` in `seats` is then that of the side, which no change of the creator's name changes. - `takeback` says whether players may take moves back. - `thinking` says who may see an AI's thinking while a match is running. - `help` says whether the room gives help with positions while two people play each other. - `clock` is the text of the time control of its matches, null for none. */
 export interface Create {
     t: "create";
     id: string;
@@ -27,6 +27,7 @@ export interface Create {
     takeback?: boolean;
     thinking?: "after" | "all" | "spectators";
     help?: boolean;
+    clock?: string | null;
 }
 
 /** The creator of the room takes this seat. On one screen the seat may have a `name` of its own, for the person who plays that side. */
@@ -102,13 +103,14 @@ export interface RemoveAi {
     seat: number;
 }
 
-/** Chooses settings of the next matches. Host only; refused while a match is running. `thinking` says who may see an AI's thinking. `help` says whether the room gives help with positions while two people play each other; null leaves that as it is. */
+/** Chooses settings of the next matches. Host only; refused while a match is running. `thinking` says who may see an AI's thinking. `help` says whether the room gives help with positions while two people play each other; null leaves that as it is. `clock` is the text of a time control, `-` for none; null leaves that as it is. */
 export interface Configure {
     t: "configure";
     id: string;
     room: string;
     thinking: "after" | "all" | "spectators";
     help?: boolean | null;
+    clock?: string | null;
 }
 
 /** Plays a move. `ply` is the number of moves already played, so that a late move cannot be played in another position. `seat` is the seat that moves, null for the player's own. */
@@ -222,6 +224,13 @@ export interface ReclaimSeat {
     room: string;
 }
 
+/** Gives the opponent 15 seconds more on the clock, at most eight times in a match. */
+export interface AddTime {
+    t: "add_time";
+    id: string;
+    room: string;
+}
+
 /** Sends a line of chat to the whole room, or to the spectators only. Players receive a `hidden` event for a line to the spectators. A line that equals one of the sender's last lines is refused. A line that begins with `/` is a question to the room's bot, and so are a few plain questions in a room with an AI and lines that name the bot ("@bot", "bot,"). The bot sends an `answer` to the asker, or answers all with a `said` event. A line that begins with `/` goes to its author only, `to` is `author` then, unless its answer is for all; everyone else receives `hidden`. A person may ask six questions a minute that need a search, and write twenty lines that nobody else sees. */
 export interface Chat {
     t: "chat";
@@ -300,7 +309,7 @@ export interface Error {
     message: string;
 }
 
-export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "game.hung" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.full" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.barred" | "bar.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.ambiguous" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "chat.muted" | "mute.none" | "chat.repeated" | "claim.none" | "claim.unsure" | "draw.none" | "help.none" | "takeback.none" | "position.refused" | "trace.text" | "trace.unknown" | "trace.impossible" | "trace.too_large" | "trace.withheld" | "lesson.unknown" | "study.off" | "study.busy" | "study.failed" | "analysis.refused" | "export.refused" | "origin.foreign" | "rate.exceeded" | "engine.busy" | "store.retry" | "server.fault" | "upgrade.late";
+export type Code = "frame.malformed" | "frame.too_deep" | "frame.too_big" | "frame.binary" | "message.unknown" | "message.malformed" | "hello.expected" | "hello.twice" | "protocol.unsupported" | "token.unknown" | "name.refused" | "game.unknown" | "game.changed" | "game.fault" | "game.hung" | "option.unknown" | "level.unknown" | "strategy.unknown" | "room.unknown" | "room.frozen" | "room.newer" | "room.full" | "room.busy" | "room.limit" | "seat.taken" | "seat.empty" | "seat.already" | "seat.none" | "seat.barred" | "bar.none" | "seat.locked" | "host.only" | "match.none" | "match.running" | "match.over" | "match.started" | "match.unknown" | "move.malformed" | "move.ambiguous" | "move.illegal" | "move.stale" | "move.early" | "move.not_your_turn" | "chat.empty" | "offer.twice" | "offer.none" | "chat.muted" | "mute.none" | "chat.repeated" | "claim.none" | "claim.unsure" | "draw.none" | "help.none" | "clock.refused" | "time.limit" | "takeback.none" | "position.refused" | "trace.text" | "trace.unknown" | "trace.impossible" | "trace.too_large" | "trace.withheld" | "lesson.unknown" | "study.off" | "study.busy" | "study.failed" | "analysis.refused" | "export.refused" | "origin.foreign" | "rate.exceeded" | "engine.busy" | "store.retry" | "server.fault" | "upgrade.late";
 
 /** The answer to `ping`. `at` is the server's clock in ms since 1970. */
 export interface Pong {
@@ -428,7 +437,7 @@ export interface May {
     may: string[];
 }
 
-/** The whole room at version `v`, as this viewer may see it. The client applies later events to it. `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a rematch. `proposals` lists the other open offers: the requests to take moves back, and the proposal of the next game. `thinking` and `help` are the room's settings for its next matches, as in `configured`. `muted` lists the people whom the host has muted, `barred` those who may not sit here any more. `series` has the points of the players against each other, over all matches of the room that have a result. */
+/** The whole room at version `v`, as this viewer may see it. The client applies later events to it. `offers` lists the seats with an open offer: of a draw while a match is running, otherwise of a rematch. `proposals` lists the other open offers: the requests to take moves back, and the proposal of the next game. `thinking` and `help` are the room's settings for its next matches, as in `configured`. `muted` lists the people whom the host has muted, `barred` those who may not sit here any more. `series` has the points of the players against each other, over all matches of the room that have a result. `clock` is the text of the next matches' time control. */
 export interface Snapshot {
     t: "snapshot";
     room: string;
@@ -443,6 +452,7 @@ export interface Snapshot {
     muted?: Player[];
     barred?: Player[];
     series?: Score[];
+    clock?: string | null;
 }
 
 /** The holder of a seat: a player with the name they had, or the AI at a level, as a persona or by a strategy. `kind` is `guest` or `ai`. `depth`, in plies, and `evaluator` are those of the strategy. An AI that plays on for a player who has gone keeps the seat for that player, `kept_for`. `own_name` says that the name is the seat's own, on one screen, and not that of the identity. */
@@ -476,6 +486,7 @@ export interface MatchState {
     over?: MatchResult | null;
     substitutions?: Substitution[];
     thinking?: string;
+    clock?: ClockState | null;
 }
 
 /** One move of a match. The fields mean the same as in `moved`. `text` and `number` are filled in for old logs too, unless this server no longer has the game. `seat` is there only where it is not the ply modulo 2: after an extra turn, and in a match that the second seat began. */
@@ -501,6 +512,18 @@ export interface Substitution {
     ply: number;
     seat: number;
     occupant: Occupant;
+}
+
+/** The clock of a match. `control` is the text of its time control, and `left_ms` are the times that both sides had left at `since_ms`, in ms since 1970. Since then the side of the seat `running` is charged; null before both sides have finished their first turn, and after the match. `used_ms` is the time that its turn had used before, of a delay. `held` says why the clock stands. `stages` and `periods` are those of both sides, as in `moved`. */
+export interface ClockState {
+    control: string;
+    left_ms: [number, number];
+    since_ms: number;
+    running?: number | null;
+    used_ms?: number;
+    held?: string | null;
+    stages?: [number, number] | null;
+    periods?: [number, number] | null;
 }
 
 /** One line of chat with the version and the time of its event. A server of an earlier version omits the identity of its author. `by`, `answers` and `links` mean the same as in `said`. */
@@ -702,7 +725,7 @@ export interface RoomSummary {
     away?: number[];
 }
 
-/** The room was created. Always the first event of the log, v = 1. - `visibility` is `public` or `unlisted`. - `start` is the position, as text, from which the room's matches start; null for the game's own start. - `one_screen` says that one player holds both seats. - `takeback` says whether players may take moves back. - `rated` says that the results count for ratings. No command of this version sets it. - `help` says whether the room gives help with positions while two people play each other. */
+/** The room was created. Always the first event of the log, v = 1. - `visibility` is `public` or `unlisted`. - `start` is the position, as text, from which the room's matches start; null for the game's own start. - `one_screen` says that one player holds both seats. - `takeback` says whether players may take moves back. - `rated` says that the results count for ratings. No command of this version sets it. - `help` says whether the room gives help with positions while two people play each other. - `clock` is the text of the matches' time control (`server.time_controls`), null for none. */
 export interface Created {
     kind: "created";
     game: string;
@@ -714,19 +737,21 @@ export interface Created {
     takeback?: boolean;
     rated?: boolean;
     help?: boolean;
+    clock?: string | null;
 }
 
-/** From now on the room needs a capability of the server's program. A program that does not define `what` shows the room, but does not play it. `what` is `strategies`: a strategy may hold a seat; `start`, `one_screen` or `rated`: those fields of `created`; `games`: the room's matches may be of different games; `own_names`: a seat may have a name of its own. */
+/** From now on the room needs a capability of the server's program. A program that does not define `what` shows the room, but does not play it. `what` is `strategies`: a strategy may hold a seat; `start`, `one_screen` or `rated`: those fields of `created`; `games`: the room's matches may be of different games; `own_names`: a seat may have a name of its own; `clock`: the room's matches may have clocks. */
 export interface Required {
     kind: "required";
     what: string;
 }
 
-/** The host chose settings of the room. They apply to matches that start later. - `thinking` says who may see an AI's thinking while a match is running: `all`, `spectators`, or `after` (nobody before the match is over). - `help` is as in `created`; null leaves it as it was. */
+/** The host chose settings of the room. They apply to matches that start later. - `thinking` says who may see an AI's thinking while a match is running: `all`, `spectators`, or `after` (nobody before the match is over). - `help` is as in `created`; null leaves it as it was. - `clock` is as in `created`, `-` for no clock; null leaves it as it was. */
 export interface Configured {
     kind: "configured";
     thinking: string;
     help?: boolean | null;
+    clock?: string | null;
 }
 
 /** A player or the AI took a seat. */
@@ -742,7 +767,7 @@ export interface SeatLeft {
     seat: number;
 }
 
-/** A match started. `number` counts the matches of the room, `start` is the start position as text, and `rules` is the digest of the game's rules. `thinking` is the room's setting, which this match keeps. Where the match is of another game than the one before, or has other options, `game` and `options` are those of the match and, from now on, of the room; the room's matches then start from the game's own start. `title` is the game's name for people. */
+/** A match started. `number` counts the matches of the room, `start` is the start position as text, and `rules` is the digest of the game's rules. `thinking` is the room's setting, which this match keeps. Where the match is of another game than the one before, or has other options, `game` and `options` are those of the match and, from now on, of the room; the room's matches then start from the game's own start. `title` is the game's name for people. `clock` is the match's time control, null for none, and `clocks_ms` what both sides start with. */
 export interface Started {
     kind: "started";
     match: string;
@@ -754,9 +779,11 @@ export interface Started {
     game?: string | null;
     options?: Record<string, string> | null;
     title?: string | null;
+    clock?: string | null;
+    clocks_ms?: [number, number] | null;
 }
 
-/** A move was played. - `ply` counts from 0. - `move` is the move's token, as in the `move` command. - `digest` identifies the position after the move. - `text` is the move's notation ("Bc4"), null in games without a notation of their own and in old logs. - `number` is the label in a move list, null in old logs: "3." and "3..." in games where both sides' moves share a number, "6." in games where each move has its own. - `clock_ms` is reserved for clocks and always null. - `forced` marks a pass that the server played for a person who had no other move. */
+/** A move was played. - `ply` counts from 0. - `move` is the move's token, as in the `move` command. - `digest` identifies the position after the move. - `text` is the move's notation ("Bc4"), null in games without a notation of their own and in old logs. - `number` is the label in a move list, null in old logs: "3." and "3..." in games where both sides' moves share a number, "6." in games where each move has its own. - `forced` marks a pass that the server played for a person who had no other move. In a match with a clock, and null in others: - `clock_ms` is the time that the mover has left, with what the end of the turn gave. - `spent_ms` is the time that the move took, as the clock counts it. `lag_ms` and `credit_ms` are time that passed and costs nothing: of the network, and of the server. - `stage` is the mover's stage of the control, and the number of stages in overtime. `periods` are the periods of byo-yomi after the present one, or the turns to go to the next stage or in a block of Canadian overtime. Only a control that has them gives them. - `goes_on` says that the mover's turn goes on with another move. */
 export interface Moved {
     kind: "moved";
     match: string;
@@ -768,18 +795,54 @@ export interface Moved {
     clock_ms?: number | null;
     number?: string | null;
     forced?: boolean;
+    spent_ms?: number | null;
+    lag_ms?: number;
+    credit_ms?: number;
+    stage?: number | null;
+    periods?: number | null;
+    goes_on?: boolean;
 }
 
-/** A player took moves back: the match goes on at ply `to_ply`. The log keeps the moves that were taken back; the next `moved` has their ply again. `seat` is the player who wanted it, and `digest` identifies the position. Every open offer lapses. */
+/** A player took moves back: the match goes on at ply `to_ply`. The log keeps the moves that were taken back; the next `moved` has their ply again. `seat` is the player who wanted it, and `digest` identifies the position. Every open offer lapses. `clocks_ms` are the times that both sides have left in a match with a clock, and `stages` and `periods` those of both sides, as in `moved`. `used_ms` is the time that the turn which is played again has used before. */
 export interface TookBack {
     kind: "took_back";
     match: string;
     to_ply: number;
     seat: number;
     digest: string;
+    clocks_ms?: [number, number] | null;
+    stages?: [number, number] | null;
+    periods?: [number, number] | null;
+    used_ms?: number;
 }
 
-/** The match ended. `winner` is a seat, or null when nobody won; `reason` is a sentence for people. `how` is `board` when the game's rules ended the match, `resign`, `abort`, `claim` for a claimed draw, `agreement` for an agreed one, `failure` when the AI could not move, and `gone` when a player claimed the win or a draw because the opponent had gone. `points` are those of both seats, if the match ended on the board of a game with points: in Othello the discs, with the empty cells for the winner. Old logs have none, or discs alone. */
+/** A player gave the opponent time: `ms` more for the side of `seat`. */
+export interface TimeAdded {
+    kind: "time_added";
+    match: string;
+    seat: number;
+    ms: number;
+}
+
+/** The match's clock stands since `since_ms`. `why` is `outage` when the server was not there, `maintenance`, or `clock` when the time of day was not to be trusted. */
+export interface Held {
+    kind: "held";
+    match: string;
+    why: string;
+    since_ms: number;
+}
+
+/** The match's clock runs again from `from_ms` on. `clocks_ms` are the times of both sides, and `stages` and `periods` those of both, as in `moved`: before the clock stood, the side to move may have begun a period. */
+export interface Released {
+    kind: "released";
+    match: string;
+    clocks_ms: [number, number];
+    from_ms: number;
+    stages?: [number, number] | null;
+    periods?: [number, number] | null;
+}
+
+/** The match ended. `winner` is a seat, or null when nobody won; `reason` is a sentence for people. `how` is `board` when the game's rules ended the match, `resign`, `abort`, `claim` for a claimed draw, `agreement` for an agreed one, `failure` when the AI could not move, and `gone` when a player claimed the win or a draw because the opponent had gone. It is `flag` when a side's time ran out, which the opponent wins, or nobody if the opponent cannot win by the rules; and `noshow` when a side did not finish its first turn in time, which has no result. `points` are those of both seats, if the match ended on the board of a game with points: in Othello the discs, with the empty cells for the winner. Old logs have none, or discs alone. `clocks_ms` are the times that both sides have left in a match with a clock; 0 for a side whose time ran out. */
 export interface Finished {
     kind: "finished";
     match: string;
@@ -787,6 +850,7 @@ export interface Finished {
     how: string;
     reason: string;
     points?: [number, number] | null;
+    clocks_ms?: [number, number] | null;
 }
 
 /** A player offered a draw or a rematch, proposed the next game, or asked to take a move back. An offer of a draw lapses when the opponent moves or a move is taken back, a takeback with any change of the position. A proposal of the next game replaces an earlier one; the version of this event names it in `accept`. `what` is `rematch`, `draw`, `takeback` or `next`. `to_ply` is the ply to which a takeback would return. The other fields are those of the command `next_game`, and null for other offers: the `game` with its `options`, and in `seats`, for each seat of the match, the seat that its player holds now. `title` is the game's name for people. */
@@ -884,11 +948,11 @@ export interface Info {
     depths?: DepthBest[];
 }
 
-export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Configure | Move | Takeback | Resign | Abort | Claim | OfferDraw | Accept | Rematch | NextGame | Decline | ClaimWin | CallDraw | LetAiPlay | ReclaimSeat | Chat | Hint | Mute | Unmute | Bar | WatchLobby;
+export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Configure | Move | Takeback | Resign | Abort | Claim | OfferDraw | Accept | Rematch | NextGame | Decline | ClaimWin | CallDraw | LetAiPlay | ReclaimSeat | AddTime | Chat | Hint | Mute | Unmute | Bar | WatchLobby;
 
 export type ServerMessage = Welcome | Ack | Error | Pong | Joined | May | Snapshot | View | Turn | Thinking | Answer | Presence | Lobby;
 
-export type RoomEvent = Created | Required | Configured | SeatTaken | SeatLeft | Started | Moved | TookBack | Finished | Offered | Declined | AiTookOver | PlayerReturned | Renamed | Muted | Unmuted | Said | Barred;
+export type RoomEvent = Created | Required | Configured | SeatTaken | SeatLeft | Started | Moved | TookBack | TimeAdded | Held | Released | Finished | Offered | Declined | AiTookOver | PlayerReturned | Renamed | Muted | Unmuted | Said | Barred;
 
 /** An event of a room: the entry of its log at v. */
 export type EventMessage = { t: "event"; room: string; v: number; at: number } & RoomEvent;

@@ -17,6 +17,13 @@ from server.ids import NOBODY, IdentityId
 from server.rooms.model import Absence, Room
 from server.runtime.followers.bus_flow import BusFlow
 from server.settings import Settings
+from server.time_controls import Speed, speed_of
+
+#: The time after which an absent player's opponent may claim a match with a clock, in ms; a third
+#: of it after a closed page.
+GONE_MS: dict[Speed, int] = {
+    "bullet": 30_000, "blitz": 30_000, "rapid": 60_000, "classical": 120_000,
+}  # fmt: skip
 
 
 class _Gone:
@@ -37,7 +44,10 @@ class _Gone:
 class Absences:
     """How long each absent player of one room has been gone."""
 
-    __slots__ = ("_absent", "_clock", "_flow", "_players", "_settings", "_subscribed_ms")
+    __slots__ = (
+        "_absent", "_clock", "_flow", "_limit_ms", "_page_closed_ms", "_players", "_settings",
+        "_subscribed_ms",
+    )  # fmt: skip
 
     def __init__(self, flow: BusFlow, settings: Settings) -> None:
         self._flow = flow
@@ -48,6 +58,7 @@ class Absences:
         #: The players of the running match, also those whose seat an AI keeps.
         self._players: tuple[IdentityId, ...] = ()
         self._absent: dict[IdentityId, _Gone] = {}
+        self._limit_ms, self._page_closed_ms = settings.gone_ms, settings.page_closed_ms
 
     def __bool__(self) -> bool:
         """Whether a player of a running match is absent."""
@@ -60,6 +71,7 @@ class Absences:
         if room.running_match is None:
             self._absent.clear()
             return
+        self._set_limits(room)
         self._players = tuple(map(_player, room.seats))
         for identity in self._absent.keys() - {*self._players}:
             del self._absent[identity]
@@ -68,6 +80,16 @@ class Absences:
                 self._end(identity)
             elif identity not in self._absent:
                 self._absent[identity] = _Gone(self._clock.now_ms())
+
+    def _set_limits(self, room: Room) -> None:
+        """With a clock a player may claim earlier or later, by the class of the control."""
+        clock = None if room.match is None else room.match.clock
+        limit_ms = None if clock is None else GONE_MS.get(speed_of(clock.control))
+        if limit_ms is None:
+            settings = self._settings
+            self._limit_ms, self._page_closed_ms = settings.gone_ms, settings.page_closed_ms
+        else:
+            self._limit_ms, self._page_closed_ms = limit_ms, limit_ms // 3
 
     def on_present(self, identities: Collection[str]) -> None:
         """Notes that these identities have a connection, even if it ends soon."""
@@ -100,7 +122,7 @@ class Absences:
         gone = self._absent.get(identity)
         if gone is None:
             return None
-        now_ms, limit_ms = self._clock.now_ms(), self._limit_ms(gone)
+        now_ms, limit_ms = self._clock.now_ms(), self._limit_of(gone)
         since_ms, sure_since_ms = self._starts(identity, gone, now_ms)
         # After a stall a player may be back, and what says so still unread.
         settling_ms = self._clock.settling_ms
@@ -129,11 +151,10 @@ class Absences:
         now_ms = self._clock.now_ms()
         since_ms, sure_since_ms = self._starts(identity, gone, now_ms)
         start_ms = now_ms if sure_since_ms is None else max(since_ms, sure_since_ms)
-        return self._clock.uptime_of_ms(start_ms + self._limit_ms(gone))
+        return self._clock.uptime_of_ms(start_ms + self._limit_of(gone))
 
-    def _limit_ms(self, gone: _Gone) -> int:
-        settings = self._settings
-        return settings.page_closed_ms if gone.has_closed_page else settings.gone_ms
+    def _limit_of(self, gone: _Gone) -> int:
+        return self._page_closed_ms if gone.has_closed_page else self._limit_ms
 
     def _sure_since_ms(self, gone: _Gone) -> int | None:
         """The time since which this node is sure of an absence; None if it is not."""

@@ -1,0 +1,129 @@
+"""Texts of time controls: what is written is read, what people type is understood."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from server.time_controls import (
+    MAX_BASE_S,
+    MAX_CONTROL,
+    MAX_COUNT,
+    MAX_GAIN_S,
+    MAX_OVERTIME_S,
+    ByoYomi,
+    Canadian,
+    Stage,
+    TimeControl,
+    TimeControlError,
+    format_control,
+    parse_control,
+    parse_people,
+    show_control,
+    speed_of,
+)
+
+
+@some.composite
+def stages(draw: some.DrawFn, is_last: bool, short: bool = False) -> Stage:
+    base_s = draw(some.integers(0, 20 if short else MAX_BASE_S))
+    gain_s = draw(some.integers(1 if base_s == 0 else 0, 5 if short else MAX_GAIN_S))
+    kind = draw(some.sampled_from("+db")) if gain_s else "+"
+    least_s = base_s or max(gain_s, 3)
+    return Stage(
+        base_s * 1000,
+        kind,  # type: ignore[arg-type]
+        gain_s * 1000,
+        None if is_last else draw(some.integers(1, 4 if short else MAX_COUNT)),
+        draw(some.none() | some.integers(least_s, MAX_BASE_S).map(lambda each: each * 1000)),
+    )
+
+
+@some.composite
+def controls(draw: some.DrawFn, short: bool = False) -> TimeControl:
+    """Controls of every kind; short ones run out within a few turns."""
+    count = draw(some.integers(1, 3))
+    counts, lengths = some.integers(1, 3 if short else MAX_COUNT), some.integers(1, MAX_OVERTIME_S)
+    lengths_ms = (some.integers(1, 8) if short else lengths).map(lambda each: each * 1000)
+    return TimeControl(
+        tuple(draw(stages(number + 1 == count, short)) for number in range(count)),
+        draw(some.none() | some.builds(ByoYomi, counts, lengths_ms)
+             | some.builds(Canadian, counts, lengths_ms)),
+    )  # fmt: skip
+
+
+@given(controls())
+def test_what_is_written_is_read(control: TimeControl) -> None:
+    """parse(format(c)) = c, also through the form that people write; the text fits its column."""
+    text = format_control(control)
+    assert parse_control(text) == control
+    assert parse_people("=" + text) == control
+    assert parse_people(show_control(control)) == control
+    assert len(text) <= MAX_CONTROL
+
+
+@given(some.text("0123456789+dbx/:<-", max_size=20) | some.text(max_size=20))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    """A text is a control or gets a sentence; what is read comes out in its one written form."""
+    for parse in (parse_control, parse_people):
+        try:
+            control = parse(text)
+        except TimeControlError:
+            continue
+        assert parse_control(format_control(control)) == control
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "speed"),
+    [
+        ("-", "-", "untimed"), ("60", "1+0", "bullet"), ("179", "=179", "bullet"),
+        ("180", "3+0", "blitz"), ("120+1", "2+1", "bullet"), ("300+3", "5+3", "blitz"),
+        ("300d5", "5d5", "rapid"), ("300b5", "5b5", "rapid"), ("479", "=479", "blitz"),
+        ("480", "8+0", "rapid"), ("1500", "25+0", "classical"), ("0+3", "0+3", "bullet"),
+        ("600+3x30", "10+3x30", "rapid"), ("600+25/300", "10+25/300", "rapid"),
+        ("60+9x4", "1+9x4", "bullet"), ("15", "0.25+0", "bullet"),
+        ("300+30<900", "=300+30<900", "classical"),
+        ("40/5400+30:1800+30", "=40/5400+30:1800+30", "classical"),
+    ],
+)  # fmt: skip
+def test_texts_have_a_form_for_people_and_a_speed(text: str, shown: str, speed: str) -> None:
+    """The forms of the documentation, with the class of each, at the classes' borders too."""
+    control = parse_control(text)
+    assert (format_control(control), show_control(control), speed_of(control)) == (
+        text, shown, speed,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("typed", "text"),
+    [
+        ("5+3", "300+3"), ("0.5+0", "30"), ("½+0", "30"), ("1½+1", "90+1"), ("0,25", "15"),
+        ("10d5", "600d5"), ("10B5", "600b5"), ("5 + 3", "300+3"), ("5|3", "300+3"), ("60", "3600"),
+        ("10+3\N{MULTIPLICATION SIGN}30", "600+3x30"),
+        ("=300+3", "300+3"), ("= 300d5", "300d5"), ("180", "10800"),
+        ("untimed", "-"), ("\N{EN DASH}", "-"), (" None ", "-"), (".5+1", "30+1"),
+    ],
+)  # fmt: skip
+def test_what_people_type_is_understood(typed: str, text: str) -> None:
+    """Minutes and seconds with blanks, commas, fractions and typographic signs."""
+    assert format_control(parse_people(typed)) == text
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [
+        ("300+3", "did you mean =300+3, 5 minutes?"), ("181+0", "did you mean =181, 3:01 minutes?"),
+        ("0.001+3", "no whole number of seconds"), ("five", "expected a clock such as 5+3"),
+        ("5+", "expected a clock"), ("5+181", "at most 180 s"), ("0+0", "at least 1 s"),
+        ("=40/600", "the last stage has no number of turns"), ("=600:600", "40/600"),
+        ("=300+30<299", "300 s, with which the stage starts"), ("=21601", "at most 21600 s"),
+        ("=60:60:60:60", "at most 3 stages"), ("=600+201x30", "1 to 200"),
+        ("=600+0x30", "1 to 200"),
+        ("=600+3x3601", "1 to 3600 s"), ("=" + "9" * 500, "expected a clock"),
+        ("\u0665+\u0663", "expected a clock"),
+    ],
+)  # fmt: skip
+def test_a_refusal_says_what_was_expected(typed: str, words: str) -> None:
+    """Minutes that are seconds get the text that was meant."""
+    with pytest.raises(TimeControlError) as refusal:
+        parse_people(typed)
+    assert words in str(refusal.value)
