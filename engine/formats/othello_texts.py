@@ -15,7 +15,7 @@ from engine.formats.record import FindGame, GameRecord, Over, Unwritable
 from engine.formats.sgf import escaped
 
 #: The letters of the ways in which a match ends before the board is full.
-ENDINGS = {"resign": ":r", "gone": ":l", "time": ":t", "agreement": ":s"}
+ENDINGS = {"resign": ":r", "gone": ":l", "flag": ":t", "agreement": ":s"}
 #: The result of a match that ended early and has no count of discs: all cells are the winner's.
 ALL_DISCS = 64
 

@@ -47,13 +47,14 @@ LINE = 79
 TAG_NAME = re.compile(r"[A-Za-z0-9_]+")
 #: The tag `Termination` for each way in which a match ends (9.8.1); "normal" for the others.
 TERMINATIONS = {
-    "abort": "abandoned", "gone": "abandoned", "failure": "emergency", "time": "time forfeit",
+    "abort": "abandoned", "gone": "abandoned", "failure": "emergency", "flag": "time forfeit",
+    "noshow": "abandoned",
     "forfeit": "rules infraction",
 }  # fmt: skip
 #: A word of a comment, or a command in it.
 WORD = re.compile(r"\[%[^\]]*\]|\S+")
 #: The ways in which a match ends without a result.
-WITHOUT_RESULT = ("abort", "failure")
+WITHOUT_RESULT = ("abort", "failure", "noshow")
 
 
 def format_pgn(record: GameRecord, find_game: FindGame) -> str:
@@ -161,7 +162,8 @@ def further_tags(record: GameRecord, sides: Sides) -> Iterator[tuple[str, str]]:
     for tag, value in record.tags.items():
         if tag not in written and TAG_NAME.fullmatch(tag):
             yield tag, value
-    if record.match and "TimeControl" not in record.tags:
+    has_clocks = any(move.clock_ms is not None for move in record.moves)
+    if record.match and not has_clocks and "TimeControl" not in record.tags:
         yield "TimeControl", "-"
     yield "Termination", termination(record.over)
 

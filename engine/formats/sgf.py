@@ -115,7 +115,7 @@ def result_text(over: Over | None) -> str:
         return "Void"
     if over.winner is None:
         return "0"
-    by = {"resign": "R", "time": "T", "gone": "F"}.get(over.how, "")
+    by = {"resign": "R", "flag": "T", "gone": "F"}.get(over.how, "")
     if over.how == "board" and over.points is not None:
         by = str(abs(over.points[0] - over.points[1]))
     return f"{'BW'[over.winner]}+{by}"
