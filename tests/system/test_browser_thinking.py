@@ -63,7 +63,7 @@ async def test_people_read_what_the_ai_thinks(tmp_path: Path) -> None:
         await ada.button("Resign").click()
         await ada.button("Resign now").click()
         await panel.get_by_role("combobox").select_option("spectators only")
-        await ada.button("Play again").click()
+        await ada.button("Same again").click()
         await kim.page.goto(ada.page.url)
         await ada.wait_for_turn()
         await expect(panel).to_contain_text("only spectators see what the AI thinks")
