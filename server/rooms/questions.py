@@ -14,6 +14,8 @@ from server.rooms.model import Room
 
 #: A line that begins with `/` and a word.
 _COMMAND = re.compile(r"/([a-zA-Z][\w-]*)(?: (.*))?")
+#: The signs that begin a line to the bot: a slash, and that of wide letters.
+_SLASHES = ("/", "\N{FULLWIDTH SOLIDUS}")
 #: A call of the bot: "@bot" anywhere; "bot," or "Plyroom," at the beginning, or after a greeting;
 #: and a question that begins with its name.
 _CALL = re.compile(
@@ -180,11 +182,16 @@ def parse_question(text: str, has_ai: bool) -> Question | None:
     """Returns the question that a line of chat asks; None for any other line.
 
     `has_ai` says whether an AI has a seat in the room. A line that names the bot is always a
-    question: its command is UNKNOWN where it is no plain one.
+    question: its command is UNKNOWN where it is no plain one. So is a line that begins with `/` and
+    not with a word after it: it was meant for the bot, and must not be read by others.
     """
-    if text.startswith("/"):
-        match = _COMMAND.fullmatch(text)
-        return match and Question(match[1].lower(), tuple((match[2] or "").split()))
+    if text.startswith(_SLASHES):
+        match = _COMMAND.fullmatch("/" + text.lstrip("".join(_SLASHES) + " "))
+        return (
+            Question(match[1].lower(), tuple((match[2] or "").split()))
+            if match
+            else Question(UNKNOWN)
+        )
     names_bot = _CALL.fullmatch(text) is not None
     question = _plain_question(text) if has_ai or names_bot else None
     return Question(UNKNOWN) if question is None and names_bot else question

@@ -1,5 +1,6 @@
 """The HTTP API that checks the text of a start position and shows its board."""
 
+import asyncio
 from http import HTTPStatus
 
 import structlog
@@ -11,11 +12,18 @@ from engine.rules.errors import GameHung
 from engine.view import cell_ids
 from server.codes import Code
 from server.commands import MAX_START
+from server.limits.by_address import LimitExceeded, RateLimit
 from server.ports import Ports
 from server.rooms.model import CommandRejected
 from server.rooms.placing import is_placeable, place
 from server.rooms.starts import read_start
-from server.web.answers import ApiError, json_answer, rules_failed
+from server.web.answers import (
+    ORIGIN,
+    ApiError,
+    json_answer,
+    rules_failed,
+    too_many_requests,
+)
 
 log = structlog.get_logger()
 
@@ -30,6 +38,14 @@ class Positions:
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
+        settings = ports.settings
+        self._rate = RateLimit(
+            "texts of positions", settings.limit_replays_burst // 10,
+            settings.limit_replays_per_minute,
+        )  # fmt: skip
+        #: A list of 220 moves takes 20 ms to read. One at a time, so that the event loop serves
+        #: others between two of them.
+        self._turn = asyncio.Lock()
 
     def routes(self) -> list[web.RouteDef]:
         """The routes of the handler."""
@@ -54,7 +70,10 @@ class Positions:
         pieces = query.get("pieces")
         if pieces is not None:
             start = self._place(query.get("game", ""), options, pieces, query.get("turn") == "1")
-        reading = self._check(query.get("game", ""), options, start)
+        if start is None or pieces is not None:
+            reading = self._check(query.get("game", ""), options, start)
+        else:
+            reading = await self._read(request, query.get("game", ""), options, start)
         position = reading.position
         try:
             game = position.game
@@ -68,6 +87,21 @@ class Positions:
         except GameFault as fault:
             raise self._fault(position.game.id, fault) from fault
         return json_answer(body)
+
+    async def _read(
+        self, request: web.Request, game_id: str, options: dict[str, str], start: str
+    ) -> PositionReading:
+        """The position that a text means, within the limit of the request's address.
+
+        Raises ApiError.
+        """
+        try:
+            self._rate.take(request[ORIGIN].address, self._ports.uptime_ms() / 1000)
+        except LimitExceeded as limit:
+            raise too_many_requests(limit) from limit
+        async with self._turn:
+            await asyncio.sleep(0)
+            return self._check(game_id, options, start)
 
     def _place(
         self, game_id: str, options: dict[str, str], pieces: str, is_second_to_move: bool

@@ -80,9 +80,9 @@ def plugins(monkeypatch: Patch) -> None:
     [
         ("/why", Question("why")),
         ("/Coach on", Question("coach", ("on",))),
-        ("/", None),
-        ("/ why", None),
-        ("//why", None),
+        ("/", Question("")),
+        ("/ why", Question("why")),
+        ("//why", Question("why")),
         ("why", Question("why")),
         ("Why did you play that?!", Question("why")),
         ("what\u2019s the best move", Question("best")),

@@ -112,6 +112,19 @@ async def test_a_create_whose_outcome_is_unknown() -> None:
 
 
 @virtual
+async def test_refused_rooms_count_for_the_limit() -> None:
+    """A start position costs time to read, also one that is refused: it takes a token first."""
+    fake = server_with(rooms_burst=2, rooms_per_minute=6)
+    async with fake.hub() as hub:
+        codes = []
+        for number in range(4):
+            with pytest.raises(CommandRejected) as refused:
+                await Client(hub, "ada").create("gomoku", key=str(number), start="h8" * 50)
+            codes.append(refused.value.code)
+    assert codes == [Code.POSITION_REFUSED] * 2 + [Code.RATE_EXCEEDED] * 2
+
+
+@virtual
 async def test_rooms_are_limited_per_identity() -> None:
     """An identity may create a burst of rooms and then some per minute; others are unaffected."""
     fake = server_with(rooms_burst=3, rooms_per_minute=6)

@@ -149,6 +149,8 @@ def test_limits_are_settings() -> None:
         3,
         6,
         20,
+        20,
+        40,
         1,
         5,
         240,

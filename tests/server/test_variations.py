@@ -86,3 +86,16 @@ async def test_readings_are_limited_by_address() -> None:
         target = f"/api/matches/{ids[0]}/reading?ply=2&text=C3"
         assert (await get(node, target))["move"] == "c3"
         assert await refusal(node, target) == (429, Code.RATE_EXCEEDED)
+
+
+async def test_texts_of_positions_are_limited_by_address() -> None:
+    """Beyond a tenth of the limit of replays a text gets a 429; the game's own start does not
+    count.
+    """
+    limits = {"limit_replays_burst": 20, "limit_replays_per_minute": 6}
+    async with matches(settings=limits) as (node, _room, _ids):
+        own = "/api/position?game=gomoku"
+        for text in ("h8i9", "h8h8"):
+            assert (await node.get(f"{own}&start={text}")).status in (200, 400)
+        assert await refusal(node, f"{own}&start=h8i9") == (429, Code.RATE_EXCEEDED)
+        assert (await node.get(own)).status == 200

@@ -95,6 +95,9 @@ class RoomCreator:
         Reserves a place in memory for the room. Raises CommandRejected.
         """
         find_game, new_id = self._ports.find_game, self._ports.new_id
+        # Before the rules are asked: to read a start position costs up to 20 ms, refused or not.
+        self._take_token(actor.identity)
+        self._limits.rooms.take(address, self._ports.uptime_ms() / 1000)
         try:
             events = rules.create(actor, command, find_game(command.game), new_id)
         except UnknownGame as error:
@@ -109,8 +112,6 @@ class RoomCreator:
                 Code.GAME_FAULT, "the rules of this game failed at the start"
             ) from fault
         self._rooms.make_place(address)
-        self._take_token(actor.identity)
-        self._limits.rooms.take(address, self._ports.uptime_ms() / 1000)
         room = rules.initial_room(RoomId(new_id()), events[0], now_ms, find_game)
         entries = [log_entry(room, events[0], now_ms)]
         for event in events[1:]:
