@@ -22,12 +22,13 @@ const BOARD = {
 const OVER = { winner: null, how: "agreement", reason: "both sides agreed to it" };
 
 /** Returns Ada's model of a room in which `may` lists her permitted commands. */
-function roomWith({ may, seats = [ADA, BEN], match = {}, offers = [] }) {
+function roomWith({ may, seats = [ADA, BEN], match = {}, offers = [], present = [true, true] }) {
     const fullMatch = match && { id: "m", number: 1, start: "", rules: "", seats, moves: [], ...match };
     return [
         { t: "welcome", protocol: 1, identity: "ada", name: "Ada", epoch: "e", at: 1 },
         { t: "joined", room: "r", v: 9, epoch: "e", description: { host: "zoe", levels: 3, view: BOARD }, may },
         { t: "snapshot", room: "r", v: 9, seats, match: fullMatch, offers },
+        { t: "presence", room: "r", seats: present, watching: 0 },
     ].reduce(apply, follow(EMPTY_MODEL, "r"));
 }
 
@@ -63,6 +64,9 @@ test("the buttons after a match are those that the server permits", () => {
     assertEqual(actions({ match, may: ["stand", "rematch"] }), ["Offer a rematch", "Replay", "Analyse"]);
     assertEqual(actions({ match, may: ["rematch"], seats: [AI, AI] }), ["Play again", "Replay", "Analyse"]);
     assertEqual(actions({ match, may: ["decline"], offers: [0] }), ["You offered a rematch.", "Withdraw", "Replay", "Analyse"]);
+    const absent = { match, may: ["decline"], offers: [0], present: [true, false] };
+    const waits = "You offered a rematch. Ben is not in the room now; the offer waits.";
+    assertEqual(actions(absent), [waits, "Withdraw", "Replay", "Analyse"]);
     const offered = { match, may: ["rematch", "accept", "decline"], offers: [1] };
     assertEqual(actions(offered), ["Ben offers a rematch.", "Accept", "Decline", "Replay", "Analyse"]);
 });

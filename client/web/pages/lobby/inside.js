@@ -72,5 +72,6 @@ export function drawTerminal() {
         { class: "rooms in-terminal", "aria-label": "In a terminal", key: "terminal" },
         h("h2", null, "In a terminal"),
         h("p", null, h("code", null, `plyroom play chess --url ${location.origin}`)),
+        h("p", { class: "muted" }, "In Plyroom's folder the program is ", h("code", null, ".venv/bin/plyroom"), "."),
     );
 }

@@ -239,7 +239,7 @@ function drawProposal(app, room) {
     const words = optionsText({ options: options ?? {} });
     const sides = seats?.[0] === 0 ? "on the same sides" : "with the sides swapped";
     const game = [title, words && `(${words})`, `${sides}${level ? `, level ${level}` : ""}.`].filter(Boolean).join(" ");
-    const sentence = isOwn ? `You propose ${game}` : `${occupantName(room.seats[seat])} proposes ${game}`;
+    const sentence = isOwn ? `You propose ${game}${absentText(app, room)}` : `${occupantName(room.seats[seat])} proposes ${game}`;
     const accept = () => void app.command({ t: "accept", room: room.id, what: "next", v });
     const decline = () => void app.command({ t: "decline", room: room.id, what: "next" });
     return h(
@@ -273,7 +273,19 @@ function drawOffer(app, room, noun, accept) {
             decline("Decline"),
         ]);
     if (!permits(model, "decline")) return null;
-    return drawSentence(`You offered a ${noun}.`, decline("Withdraw"));
+    return drawSentence(`You offered a ${noun}.${absentText(app, room)}`, decline("Withdraw"));
+}
+
+/**
+ * What somebody who waits for an answer between matches has to know: the other person is not in the
+ * room. During a match the absence has a sentence of its own.
+ * @param {App} app
+ * @param {Room} room
+ */
+function absentText(app, room) {
+    const other = 1 - (mySeat(app.model) ?? 0);
+    if (!room.match?.over || room.presence?.seats[other] !== false) return "";
+    return ` ${occupantName(room.seats[other])} is not in the room now; the offer waits.`;
 }
 
 /**
