@@ -128,7 +128,7 @@ def random_command(rng: random.Random, room: Room) -> Command:
             ),
             *(Accept(what="next", v=v, **HEAD) for _ in range(4)),
             Decline(what="next", **HEAD),
-            *(Bar(identity=PEOPLE[1].identity, **HEAD) for _ in range(room.v > 40)),
+            Bar(identity=PEOPLE[1].identity, **HEAD),
         ]
     )
 

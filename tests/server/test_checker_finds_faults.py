@@ -173,8 +173,8 @@ def spectator_can_move(patch: Patch) -> FakeServer:
 def gap_in_v(patch: Patch) -> FakeServer:
     real = Feed._event_messages
 
-    def skip_some(self: Feed, events: Sequence[StoredEvent], player: bool) -> list[Outbound]:
-        return real(self, [event for event in events if event.v % 11], player)
+    def skip_some(self: Feed, events: Sequence[StoredEvent], *viewer: Any) -> list[Outbound]:
+        return real(self, [event for event in events if event.v % 11], *viewer)
 
     patch.setattr(Feed, "_event_messages", skip_some)
     return FakeServer()
@@ -211,7 +211,9 @@ def ai_answer_to_an_old_position(patch: Patch) -> FakeServer:
 
 def hidden_event_leaked(patch: Patch) -> FakeServer:
     real = Feed._event_messages
-    patch.setattr(Feed, "_event_messages", lambda self, events, player: real(self, events, False))
+    patch.setattr(
+        Feed, "_event_messages", lambda self, events, _player, *identity: real(self, events, False)
+    )
     return FakeServer()
 
 

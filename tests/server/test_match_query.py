@@ -111,13 +111,14 @@ async def test_postgres_reads_a_range_of_one_index(postgres: Postgres) -> None:
 
 
 def test_which_matches_are_drawn() -> None:
-    """A match without a winner is drawn if it ended on the board, by a claim, by agreement, or
-    because the opponent had gone; not if it was aborted, or the AI failed. A won match never is.
+    """A match without a winner is drawn if it ended on the board, by a claim, by agreement,
+    because the opponent had gone, or by the flag of a side whose opponent could not win; not if it
+    was aborted, the AI failed or a side did not show up. A won match never is.
 
     The stored result of an older program says the same.
     """
     for winner, how in itertools.product((None, 0, 1), get_args(Termination)):
-        is_drawn = how in ("board", "claim", "agreement", "gone")
+        is_drawn = how in ("board", "claim", "agreement", "gone", "flag")
         expected = (DRAWN if is_drawn else NO_RESULT) if winner is None else winner
         assert winner_of(winner, how) == expected, (winner, how)
         over = msgspec.json.encode(MatchResult(winner, how, "so"))

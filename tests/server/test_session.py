@@ -17,6 +17,7 @@ from server.commands import (
     AiReply,
     BotLine,
     ClientCommand,
+    Hold,
     Rename,
     Tick,
 )
@@ -165,6 +166,7 @@ async def test_the_servers_own_commands_are_unknown_to_clients() -> None:
         AiFailure("4", "m", 1, "d", "no move"),
         AiReply("5", "m", 1, True),
         BotLine("6", "I lose", 1),
+        Hold("7", "m", 0, "outage"),
     )
     assert {type(command) for command in own} == RULES.keys() - {*ClientCommand.__args__}
     async with serve() as node, node.guest() as client:
