@@ -207,9 +207,9 @@ def _report(
     )  # fmt: skip
 
 
-def match_entry(game: FileGame) -> dict[str, Any]:
+def match_entry(subject: FileGame) -> dict[str, Any]:
     """The game as `GET /api/matches/{match}` has a match; its id is the name of its file."""
-    rules, record, positions = game.game, game.record, game.positions
+    game, record, positions = subject.game, subject.record, subject.positions
     over = None
     if record.over is not None:
         ending = record.over
@@ -217,13 +217,13 @@ def match_entry(game: FileGame) -> dict[str, Any]:
         reason = ending.reason or "as the file says"
         over = {"winner": ending.winner, "how": how, "reason": reason, "points": ending.points}
     return {
-        "match": game.name, "room": "", "game": rules.id, "title": rules.title, "number": 1,
+        "match": subject.name, "room": "", "game": game.id, "title": game.title, "number": 1,
         "seats": [
             {"identity": f"{seat}", "name": name}
             for seat, name in enumerate(_names(record, positions[0]))
         ],
         "over": over, "plies": len(record.moves),
-        "length": length_text(rules, len(record.moves), positions[0].turn),
+        "length": length_text(game, len(record.moves), positions[0].turn),
         "options": dict(record.options), "start": record.start,
         "moves": [
             _played(before, after, ply, move.token)
@@ -231,7 +231,7 @@ def match_entry(game: FileGame) -> dict[str, Any]:
                 zip(positions, positions[1:], record.moves, strict=False)
             )
         ],
-        "view": rules.board(record.options),
+        "view": game.board(record.options),
     }  # fmt: skip
 
 

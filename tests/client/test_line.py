@@ -429,7 +429,7 @@ def test_an_evening_of_two_games_and_its_score_are_printed() -> None:
         "Bob proposes the next game: Sticks (rows 1-3-5-7), with the sides swapped."
         " Type accept or decline.",
         "Match 2: Sticks 1 |",
-        "Sticks (rows 1-3-5-7). First: Bob, Second: Ada",
+        "Sticks (Rows of 1, 3, 5 and 7 sticks). First: Bob, Second: Ada",
         "Score: Bob 0, Ada 2.",
     ):
         assert line in printed

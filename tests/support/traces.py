@@ -10,7 +10,10 @@ from engine.teach.output.stream import LEFT_COLUMNS, NODE_COLUMNS, STEP_NUMBERS
 from engine.teach.trace import Counts, Nodes, Skipped, Steps, Trace
 
 #: The fields of a head that a trace does not have.
-HEAD_ONLY = ("algorithm_title", "options", "board", "start", "max_nodes", "max_trace")
+HEAD_ONLY = (
+    *("algorithm_title", "options", "board", "start", "notation"),
+    *("max_nodes", "max_trace"),
+)
 #: The name of each number of a step.
 STEP_NAMES = {number: name for name, number in STEP_NUMBERS.items()}
 

@@ -139,7 +139,7 @@ async def test_people_of_one_name_and_people_who_repeat_themselves(
         await expect(ada.page.locator(".player[data-seat='1'] .who")).to_have_text("ada (2)")
         await other.chat("hello")
         await ada.wait_for_chat("hello")
-        await expect(ada.page.locator(".chat .lines b")).to_have_text("ada (2)")
+        await expect(ada.page.locator(".chat p:has(.said) > b")).to_have_text("ada (2)")
         await other.chat("hello")
         await expect(other.page.locator(".chat .field-error")).to_have_text(
             "You have just said that; say something else"

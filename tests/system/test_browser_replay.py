@@ -147,6 +147,7 @@ async def play_the_blunder_differently(ada: Person) -> None:
     await ada.button("Play").click()
     await ada.page.wait_for_url("**/room/*")
     await ada.wait_for_turn()
+    await ada.board.wait_for()
     assert await ada.pieces() == before
     await ada.cell("h2").click()
     await ada.play("h3")

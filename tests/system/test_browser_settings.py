@@ -143,7 +143,8 @@ async def test_the_men_of_a_small_picture_are_visible_in_both_themes(
     for scheme in ("light", "dark"):
         async with people(chromium, server.url, {**DESKTOP, "color_scheme": scheme}) as (ada,):
             await ada.go("/")
-            picture = ada.button("Chess").locator("img.thumbnail")
+            card = ada.page.locator(".game-card").filter(has=ada.button("Chess"))
+            picture = card.locator("img.thumbnail")
             assert await picture.evaluate(PICTURE_CONTRAST) >= LEAST_CONTRAST, scheme
 
 

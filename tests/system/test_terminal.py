@@ -129,7 +129,7 @@ def test_a_match_on_a_given_server_and_its_replay_in_all_forms(
     plies = len(moves_of(done.stdout))
 
     whole = run(env, "replay", link)
-    assert "Sticks (rows 1-3), match" in whole.stdout
+    assert "Sticks (Sticks in each row: 1-3), match" in whole.stdout
     assert "Ada (First) against AI level 2 (Second)" in whole.stdout
     assert moves_of(whole.stdout) == moves_of(done.stdout)
 

@@ -72,6 +72,8 @@ export class PlyBoard extends HTMLElement {
     #scene = null;
     /** @type {Layout | null} */
     #layout = null;
+    /** The layout to whose scale the sizes of the labels are limited. @type {Layout | null} */
+    #limited = null;
     /** @type {string[]} */
     #selection = [];
     /** The cell that Tab leads to. @type {string | null} */
@@ -117,6 +119,7 @@ export class PlyBoard extends HTMLElement {
         const drawing = this.querySelector("svg");
         const scale = drawing instanceof SVGSVGElement && drawing.getScreenCTM()?.a;
         if (!scale) return;
+        this.#limited = this.#layout;
         this.style.setProperty("--least-size", `${LEAST_LABEL_PX / scale}px`);
         this.style.setProperty("--most-size", `${MOST_LABEL_PX / scale}px`);
     }
@@ -206,6 +209,7 @@ export class PlyBoard extends HTMLElement {
         };
         this.classList.toggle("playable", moves.length > 0);
         render(this, drawBoard(this.#scene, this.#layout, state), this.#drawButtons(next));
+        if (this.#limited !== this.#layout) this.#limitLabels();
     }
 
     /**
