@@ -28,7 +28,7 @@ CLIENTS = 4
 TIMEOUT_S = 60.0
 #: The growth of resident memory that an attack may cause, in bytes; in the long form the tables of
 #: limits and of seen keys are full.
-GROWTH_BYTES = {4_000: 6 * 2**20, 1_000_000: 24 * 2**20}
+GROWTH_BYTES = {4_000: 4 * 2**20, 1_000_000: 24 * 2**20}
 #: The percentage of each kind of input.
 SHARES = {"messages": 80, "bad frames": 10, "odd frames": 2, "greetings": 8}
 
