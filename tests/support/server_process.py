@@ -49,8 +49,8 @@ class ServerProcess:
     It can be started again after its end, on the same port and data. Settings are those of
     `server.settings`, passed through the environment. `errors` is what it wrote to standard error
     in all runs. By default it has no search workers, which only AI seats need; it then starts and
-    ends in half the time. With `is_forked` false it is started as a user starts it, in a new process;
-    so it is where PYTHONPATH has changed since the tests began.
+    ends in half the time. With `is_forked` false it is started as a user starts it, in a new
+    process; so it is where PYTHONPATH has changed since the tests began.
     """
 
     def __init__(
@@ -201,7 +201,7 @@ async def _fork(
     stdin, kept_open = os.pipe()
     reader = asyncio.StreamReader()
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), open(reading, "rb", buffering=0)
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb", buffering=0)
     )
     with errors.open("ab") as stderr:
         process = await FORKER.fork(arguments, environ, stdin, output, stderr.fileno())

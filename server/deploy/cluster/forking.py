@@ -29,8 +29,12 @@ MAX_REQUEST_BYTES = 1 << 20
 MAX_DESCRIPTORS = 1024
 #: The modules that a server imports when it needs them.
 LATE_MODULES = (
-    "alembic.command", "migrations.env_config", "server.bus.mqtt", "server.store.postgres", "uvloop",
-)  # fmt: skip
+    "alembic.command",
+    "migrations.env_config",
+    "server.bus.mqtt",
+    "server.store.postgres",
+    "uvloop",
+)
 
 
 def die_with_parent() -> None:
