@@ -22,10 +22,6 @@ from server.deploy.cluster.forking import FORKER, ForkedProcess
 from server.limits import by_address as limits
 
 ROOT = Path(__file__).parents[2]
-#: The variable with more folders for Python's modules.
-PATH = "PYTHONPATH"
-#: The interpreter, the working directory and PATH of forked servers.
-FORKED = (sys.executable, ROOT, os.environ.get(PATH))
 #: The time limit of a start or a stop, in seconds; only a server that hangs reaches it.
 START_S = STOP_S = 60.0
 #: The traceback of Python's forkserver when its parent is killed while it requests a process. The
@@ -50,7 +46,7 @@ class ServerProcess:
     `server.settings`, passed through the environment. `errors` is what it wrote to standard error
     in all runs. By default it has no search workers, which only AI seats need; it then starts and
     ends in half the time. With `is_forked` false it is started as a user starts it, in a new
-    process; so it is where PYTHONPATH has changed since the tests began.
+    process; so it is where PYTHONPATH has changed since the first fork.
     """
 
     def __init__(
@@ -172,7 +168,8 @@ class ServerProcess:
             "--workers", str(self._workers), "--until-eof",  # in case the tests are killed
         ]  # fmt: skip
         environ |= self._settings | _variables(settings or {})
-        if self._is_forked and (self.python, self.folder, environ.get(PATH)) == FORKED:
+        is_installed_here = (self.python, self.folder) == (sys.executable, ROOT)
+        if self._is_forked and is_installed_here and FORKER.can_fork(environ):
             self._process, self._output = await _fork(arguments, environ, self._errors)
             return
         with self._errors.open("ab") as errors:

@@ -9,12 +9,15 @@ a socket for the answer. The answer is the process id and, at its end, the exit 
 import asyncio
 import atexit
 import ctypes
+import gc
 import json
+import multiprocessing.util
 import os
 import signal
 import socket
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -25,11 +28,14 @@ PR_SET_PDEATHSIG = 1
 ROOT = Path(__file__).parents[3]
 #: The largest size of a request, in bytes: the environment takes most of it.
 MAX_REQUEST_BYTES = 1 << 20
+#: Starts a process for multiprocessing.
+SPAWN = multiprocessing.util.spawnv_passfds  # type: ignore[attr-defined]
 #: More descriptors than the forking process has open.
 MAX_DESCRIPTORS = 1024
-#: The modules that a server imports when it needs them.
+#: The modules that a server, or the fork server of its search workers, imports when it needs them.
 LATE_MODULES = (
     "alembic.command",
+    "engine.pool.preload",
     "migrations.env_config",
     "server.bus.mqtt",
     "server.store.postgres",
@@ -79,6 +85,7 @@ class Forker:
 
     def __init__(self) -> None:
         self._requests: socket.socket | None = None
+        self._fixed: list[str | None] = []
 
     async def fork(
         self,
@@ -91,6 +98,7 @@ class Forker:
         """Forks a server with these arguments, environment and standard streams."""
         if self._requests is None:
             self._requests = self._start()
+            self._fixed = _fixed(os.environ)
         request = json.dumps({"arguments": list(arguments), "environ": dict(environ)}).encode()
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
@@ -108,6 +116,10 @@ class Forker:
 
         return ForkedProcess(pid, asyncio.create_task(ending(), name="forked server"))
 
+    def can_fork(self, environ: Mapping[str, str]) -> bool:
+        """Whether a child may have this environment: what it has read early cannot change."""
+        return self._requests is None or self._fixed == _fixed(environ)
+
     def _start(self) -> socket.socket:
         """Starts the forking process; returns the socket for requests."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -124,6 +136,11 @@ class Forker:
         return ours
 
 
+def _fixed(environ: Mapping[str, str]) -> list[str | None]:
+    """The variables that the forking process has read."""
+    return [environ.get(name) for name in ("PLYROOM_CACHE", "PYTHONPATH")]
+
+
 #: Forks all servers of this program; ends with it.
 FORKER = Forker()
 
@@ -137,6 +154,9 @@ def main() -> None:
 
     for module in LATE_MODULES:
         import_module(module)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the pool's modules ignore it
+    multiprocessing.util.spawnv_passfds = _fork_the_fork_server  # type: ignore[attr-defined]
+    program.production_ids = list  # type: ignore[attr-defined]  # the pool loads games in use only
     load_games()
     all_commands()
     read_client(client_folder())
@@ -191,6 +211,34 @@ def _become_server(request: dict[str, object], streams: Sequence[int]) -> list[s
         os.dup2(source, descriptor)
     os.closerange(len(streams), MAX_DESCRIPTORS)
     return request["arguments"]  # type: ignore[return-value]
+
+
+def _fork_the_fork_server(
+    path: str, arguments: Sequence[str | bytes], descriptors: Sequence[int]
+) -> int:
+    """Starts a process with these open descriptors, as multiprocessing does; returns its id.
+
+    The fork server of search workers is a fork of this one, which has imported its modules.
+    """
+    program = os.fsdecode(arguments[-1])
+    if "multiprocessing.forkserver" not in program:
+        return SPAWN(path, arguments, descriptors)
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+        pid = os.fork()  # its threads stay behind
+    if pid == 0:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        first = 3
+        for descriptor in (*sorted(descriptors), MAX_DESCRIPTORS):
+            os.closerange(first, descriptor)
+            first = descriptor + 1
+        gc.freeze()  # or the first collection would copy all pages
+        gc.enable()
+        try:
+            exec(program, {})
+        finally:
+            os._exit(1)
+    return pid
 
 
 if __name__ == "__main__":
