@@ -9,6 +9,7 @@
  * @import {Way} from "./doors.js"
  * @import {Model} from "../../shell/model.js"
  * @import {GameSheet} from "./sheet.js"
+ * @import {ClockField} from "../../ui/clock/field.js"
  */
 
 import { ApiError, listGames, listLessons, listMatches, listMyMatches } from "../../shell/api.js";
@@ -50,6 +51,8 @@ export class LobbyPage {
     #isCreating = false;
     /** The open door. @type {Way | null} */
     #way = null;
+    /** The time control of what a door starts; it is loaded when a door is opened. @type {ClockField | null} */
+    #clock = null;
     /** The latest finished matches; null before they arrive. @type {MatchSummary[] | null} */
     #latest = shown.latest;
     /** All lessons, in the recommended order. @type {LessonSummary[]} */
@@ -169,10 +172,23 @@ export class LobbyPage {
     /** @param {Way | null} way */
     #openDoor(way) {
         this.#way = way;
+        if (way !== null && this.#clock === null) void this.#loadClock();
         this.#app.announce(way === null ? "" : headingOf(way));
         // On a narrow screen the games are below the doors.
         const heading = way !== null && narrow.matches ? document.querySelector("#games-heading") : null;
         heading?.scrollIntoView({ block: "start" });
+    }
+
+    async #loadClock() {
+        const loaded = await import("../../ui/clock/field.js").catch(() => null);
+        if (!loaded) return this.#app.toast("The server did not send this part of the page; try again.");
+        this.#clock ??= new loaded.ClockField(this.#kept[0]?.clock ?? null, () => this.#app.update());
+        this.#app.update();
+    }
+
+    /** The time control of what a door starts: as it is chosen, or else as it was the last time. */
+    #chosenClock() {
+        return { clock: this.#clock ? (this.#clock.value ?? undefined) : this.#kept[0]?.clock };
     }
 
     #drawGames() {
@@ -186,14 +202,15 @@ export class LobbyPage {
         const open = (/** @type {GameDescription} */ game) => void this.#open(game);
         const way = this.#way;
         const startsAtOnce = way !== null && way !== "more";
-        return drawGames(games, headingOf(way), this.#searched, {
-            pick: (game) => (startsAtOnce ? this.#start(way, game) : open(game)),
+        const handlers = {
+            pick: (/** @type {GameDescription} */ game) => (startsAtOnce ? this.#start(way, game) : open(game)),
             choose: startsAtOnce ? open : null,
-            search: (text) => {
+            search: (/** @type {string} */ text) => {
                 this.#searched = text;
                 this.#app.update();
             },
-        });
+        };
+        return drawGames(games, headingOf(way), this.#searched, handlers, way === null ? null : this.#clock?.drawSelect());
     }
 
     /**
@@ -202,7 +219,7 @@ export class LobbyPage {
      * @param {GameDescription} game
      */
     #start(way, game) {
-        const choices = choicesThrough(way, game, this.#before(game, false) ?? {});
+        const choices = choicesThrough(way, game, { ...this.#before(game, false), ...this.#chosenClock() });
         if (choices) void this.#play(choices);
     }
 
@@ -220,8 +237,8 @@ export class LobbyPage {
      * @param {GameDescription} game
      */
     async #open(game) {
-        const before = this.#before(game);
-        const through = this.#way && this.#way !== "more" ? choicesThrough(this.#way, game, before ?? {}) : null;
+        const before = { ...this.#before(game), ...(this.#way !== null && this.#chosenClock()) };
+        const through = this.#way && this.#way !== "more" ? choicesThrough(this.#way, game, before) : null;
         const choices = through ?? validChoices(game, this.#way === "more" ? { ...before, opponent: "ai" } : before);
         const sheets = await loadSheet().catch(() => null);
         if (sheets === null) return this.#app.toast("The server did not send this part of the page; try again.");
@@ -241,7 +258,8 @@ export class LobbyPage {
         this.#app.update();
         const refusal = await this.#create(choices);
         this.#isCreating = false;
-        if (refusal !== null) this.#app.toast(sentence(refusal.message));
+        if (refusal?.code === "clock.refused" && this.#clock?.isOther) this.#clock.refuse(refusal.message);
+        else if (refusal !== null) this.#app.toast(sentence(refusal.message));
         this.#app.update();
     }
 

@@ -18,6 +18,7 @@ import { hasAi } from "../../ui/table.js";
 export const PARTS = {
     after: () => load(import("./after.js")),
     aiForm: () => load(import("./ai-form.js")),
+    clock: () => load(import("./clock.js"), "ui/clock/clock.css"),
     invitation: () => load(import("./invitation.js")),
     opponent: () => load(import("./opponent.js")),
     thinking: () => load(import("./thinking.js"), "ui/thinking/panel.css", import("../../ui/thinking/panel.js")),
@@ -50,6 +51,7 @@ export function neededParts(model, room) {
         if (permits(model, "add_ai")) needed.push("aiForm");
         if (isInviting(room)) needed.push("invitation");
     }
+    if (match ? match.clock : room.clock !== null) needed.push("clock");
     if (match && (match.over || match.number > 1)) needed.push("after");
     if (hasAi(match?.seats ?? seats) || Object.keys(room.thoughts).length > 0) needed.push("thinking");
     const hasGone = presence?.gone_ms?.some((ms) => ms !== null) ?? false;
