@@ -52,7 +52,7 @@ function clocksOf(model, now_ms) {
     page.clocks = new RoomClock(app, () => (page.titles += 1));
     page.draw = () => {
         const { room } = page.model;
-        render(document.body, [0, 1].map((seat) => page.clocks.draw(room, seat)), page.clocks.drawState(room), page.clocks.drawAddTime(room));
+        render(document.body, [0, 1].map((seat) => page.clocks.draw(room, seat)), page.clocks.drawState(room));
         page.clocks.show();
         return [...document.querySelectorAll(".digits")].map((digits) => digits.textContent);
     };
@@ -126,6 +126,7 @@ test("a reading follows the delay, the periods and the block of overtime", () =>
         [1, "last period"],
         [0, "last period"],
     ]);
+    assertEqual(at({ ...periods, left_ms: [0, 1], running: null }, 0), [0, "3 × 30 s"]);
     const block = { control: "600+25/300", left_ms: [10_000, 1], stages: [0, 0], periods: [0, 0] };
     assertEqual([0, 10_000, 310_000].map((ms) => at(block, ms)), [
         [10_000, "25 turns in 5 min"],

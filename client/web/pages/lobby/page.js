@@ -27,6 +27,9 @@ const MAX_LATEST_MATCHES = 5;
 /** Shortest time between two requests for your matches, in milliseconds. */
 const REFRESH_MS = 5000;
 
+/** The clocks in the lists show seconds. */
+const TICK_MS = 1000;
+
 /** The screens with one column, on which your matches stand above the games. */
 const narrow = matchMedia("(max-width: 860px)");
 
@@ -49,6 +52,10 @@ export class LobbyPage {
     /** The text to find in the names of the games. */
     #searched = "";
     #isCreating = false;
+    /** The class of time controls of the rooms in the list, "" for all. */
+    #speed = "";
+    /** Draws the times that are left again; it runs while a list has some. */
+    #ticking = 0;
     /** The open door. @type {Way | null} */
     #way = null;
     /** The time control of what a door starts; it is loaded when a door is opened. @type {ClockField | null} */
@@ -80,6 +87,7 @@ export class LobbyPage {
 
     stop() {
         this.#isStopped = true;
+        clearTimeout(this.#ticking);
         this.#sheet?.close();
         narrow.removeEventListener("change", this.#onResize);
         this.#app.session.watchLobby(false);
@@ -98,7 +106,12 @@ export class LobbyPage {
 
     onKey() {}
 
-    afterDraw() {}
+    /** Sets the timer for the next texts of the clocks in the lists, each second. */
+    afterDraw() {
+        clearTimeout(this.#ticking);
+        if (document.querySelector(".left-time.runs") && !this.#isStopped)
+            this.#ticking = window.setTimeout(() => this.#app.update(), TICK_MS);
+    }
 
     title() {
         return "Plyroom";
@@ -143,7 +156,8 @@ export class LobbyPage {
     draw() {
         const join = (/** @type {string} */ room) => this.#app.navigate(`/room/${room}`, { sit: true });
         const games = this.#games ?? [];
-        const mine = drawMine(this.#app.model, games, this.#mine);
+        const now_ms = this.#app.session.serverTime_ms();
+        const mine = drawMine(this.#app.model, games, this.#mine, now_ms);
         const isNarrow = narrow.matches;
         return h(
             "div",
@@ -161,12 +175,18 @@ export class LobbyPage {
                 "div",
                 { class: "lists" },
                 isNarrow ? null : mine,
-                drawPublic(this.#app.model, games, join),
+                drawPublic(this.#app.model, games, join, { now_ms, speed: this.#speed, pick: (speed) => this.#pickSpeed(speed) }),
                 drawLearn(this.#lessons),
                 drawLatest(this.#latest, Date.now()),
                 drawTerminal(),
             ),
         );
+    }
+
+    /** @param {string} speed */
+    #pickSpeed(speed) {
+        this.#speed = speed;
+        this.#app.update();
     }
 
     /** @param {Way | null} way */

@@ -52,7 +52,7 @@ export function drawClock(match, shown, seat) {
     const left_ms = clocks[shown] ?? [0, 0];
     const reading = readingOf({ control: match.clock ?? "", left_ms, since_ms: 0 }, seat, 0);
     const hours = Math.max(...(clocks[0] ?? [])) >= 3_600_000;
-    return h("span", { class: "clock", key: "clock", "--clock-width": hours ? 6 : 4 }, drawFace(reading, "", `${sideName(match.view, seat)}'s clock`));
+    return h("span", { class: "clock", key: "clock", "--clock-width": hours ? 6 : 4 }, drawFace(reading, "", `${sideName(match.view, seat)}'s clock`, true));
 }
 
 /**

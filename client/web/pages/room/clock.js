@@ -5,7 +5,7 @@
  * clock.
  *
  * @import {App} from "../../shell/app.js"
- * @import {Content, VNode} from "../../shell/elements.js"
+ * @import {Content} from "../../shell/elements.js"
  * @import {Room} from "../../shell/model.js"
  * @import {ClockState} from "../../shell/protocol.js"
  * @import {Reading} from "../../ui/clock/clock.js"
@@ -73,16 +73,20 @@ export class RoomClock {
     }
 
     /**
-     * The clock of a seat; null in a room without one.
+     * The clock of a seat, and beside the opponent's the button that gives time; null in a room without
+     * one.
      * @param {Room} room
      * @param {number} seat
-     * @returns {VNode | null}
+     * @returns {Content}
      */
     draw(room, seat) {
         const clock = clockOf(room);
         if (!clock) return null;
         const hours = Math.max(...clock.left_ms) >= 3_600_000;
-        return h("span", { class: "clock", key: "clock", "data-clock": seat, "--clock-width": hours ? 6 : 4, managesChildren: true });
+        return [
+            this.#drawAddTime(room, seat),
+            h("span", { class: "clock", key: "clock", "data-clock": seat, "--clock-width": hours ? 6 : 4, managesChildren: true }),
+        ];
     }
 
     /** Shows the time of now on the drawn clocks, and sets the timer for the next text. */
@@ -93,11 +97,12 @@ export class RoomClock {
         if (!room || !clock) return;
         const now_ms = this.#app.session.serverTime_ms();
         const control = parseControl(clock.control);
+        const isOver = room.match?.over != null;
         const waits = [0, 1].map((seat) => {
             const reading = readingOf(clock, seat, now_ms);
             const place = document.querySelector(`[data-clock="${seat}"]`);
             const name = `${sideName(room.description?.view, seat)}'s clock`;
-            if (place) render(place, drawFace(reading, noteOf(control, reading), name));
+            if (place) render(place, drawFace(reading, isOver ? "" : noteOf(control, reading), name, isOver));
             this.#warn(room, seat, reading);
             return staysFor_ms(reading);
         });
@@ -107,6 +112,15 @@ export class RoomClock {
         this.#retitle();
         const wait_ms = Math.min(...waits.filter((ms) => ms !== null));
         if (wait_ms < Infinity) this.#timer = window.setTimeout(() => this.show(), Math.max(MIN_WAIT_MS, wait_ms));
+    }
+
+    /**
+     * The time control in words, "" without one.
+     * @param {Room} room
+     */
+    controlOf(room) {
+        const control = clockOf(room)?.control;
+        return control === undefined ? "" : controlText(control);
     }
 
     /**
@@ -141,15 +155,15 @@ export class RoomClock {
     }
 
     /**
-     * The button that gives the opponent time.
      * @param {Room} room
-     * @returns {Content}
+     * @param {number} seat
      */
-    drawAddTime(room) {
-        if (room.may === null || !permits(this.#app.model, "add_time")) return null;
+    #drawAddTime(room, seat) {
+        const mine = viewerSeat(this.#app.model);
+        if (mine === null || mine === seat || room.may === null || !permits(this.#app.model, "add_time")) return null;
         const title = `Give your opponent ${ADDED_S} seconds`;
         const send = () => void this.#app.command({ t: "add_time", room: room.id });
-        return h("button", { key: "add-time", title, "aria-label": title, onclick: send }, `+${ADDED_S} s`);
+        return h("button", { key: "add-time", class: "small", title, "aria-label": title, onclick: send }, `+${ADDED_S} s`);
     }
 
     /**

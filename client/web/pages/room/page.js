@@ -279,7 +279,7 @@ export class RoomPage {
             h(
                 "div",
                 { class: "left" },
-                drawPanel("room", selected, drawInfo(room, this.#share.draw(), this.#app, this.#parts.after.shown?.drawEveningButton(this.#app, room))),
+                drawPanel("room", selected, drawInfo(room, this.#share.draw(), this.#app, this.#parts.clock.shown?.controlOf(room) ?? "", this.#parts.after.shown?.drawEveningButton(this.#app, room))),
                 drawPanel("chat", selected, this.#drawChat(room)),
             ),
         );
@@ -401,7 +401,7 @@ export class RoomPage {
             room.match && !over ? opponent?.drawGone(room) : null,
             this.#parts.clock.shown?.drawState(room),
             this.#shown === null ? null : h("button", { key: "back", class: "to-live", onclick: back }, "Back to the match"),
-            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room, opponent?.drawOffers(room), this.#parts.after.shown?.drawAgain(this.#app, room)), this.#parts.clock.shown?.drawAddTime(room), opponent?.drawBarring(room), this.#hints?.draw(room)),
+            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room, opponent?.drawOffers(room), this.#parts.after.shown?.drawAgain(this.#app, room)), opponent?.drawBarring(room), this.#hints?.draw(room)),
         );
     }
 

@@ -23,6 +23,9 @@ import { h } from "../../shell/elements.js";
 const OVERTIME = /\+(\d+)([x/])(\d+)$/;
 const STAGE = /^(?:(\d+)\/)?(\d+)(?:([+db])(\d+))?(?:<\d+)?$/;
 
+/** The classes of time controls, with their names in a list. @type {Record<string, string>} */
+export const SPEEDS = { "": "Any time", bullet: "Bullet", blitz: "Blitz", rapid: "Rapid", classical: "Classical", untimed: "Untimed" };
+
 /** Below this time a clock shows tenths of a second. */
 const TENTHS_BELOW_MS = 10_000;
 /** The least time below which the time of a side is low. */
@@ -93,7 +96,7 @@ function charged({ stages, overtime }, side, used_ms, spent_ms) {
     const delay_ms = stages[side.stage]?.kind === "d" ? Math.max(0, (stages[side.stage]?.gain_ms ?? 0) - used_ms) : 0;
     let { stage, count } = side;
     let left_ms = side.left_ms - Math.max(0, spent_ms - delay_ms);
-    while (left_ms <= 0 && overtime && stage >= stages.length - 1) {
+    while (side.runs && left_ms <= 0 && overtime && stage >= stages.length - 1) {
         const isIn = stage === stages.length;
         if (overtime.kind === "x" ? (isIn ? count : overtime.count) < 1 : isIn) break;
         count = overtime.kind === "x" ? (isIn ? count : overtime.count) - 1 : overtime.count;
@@ -235,12 +238,14 @@ function stageText({ base_ms, kind, gain_ms }, isWhole) {
  * @param {Reading} reading
  * @param {string} note
  * @param {string} name whose clock it is, for screen readers
+ * @param {boolean} isOver whether no clock will run again
  * @returns {Content}
  */
-export function drawFace(reading, note, name) {
-    const isLow = reading.left_ms < reading.low_ms;
+export function drawFace(reading, note, name, isOver) {
+    const isLow = isOver ? reading.left_ms === 0 : reading.left_ms < reading.low_ms;
+    const mark = isLow && !isOver ? h("b", { class: "low-mark" }, "low ") : null;
     return [
-        note || isLow ? h("span", { class: "note", key: "note" }, isLow ? h("b", { class: "low-mark" }, "low") : null, note) : null,
+        mark || note ? h("span", { class: "note", key: "note" }, mark, note) : null,
         h(
             "span",
             { class: ["face", reading.runs && "runs", isLow && "low"], key: "face", role: "timer" },
