@@ -124,6 +124,15 @@ export class RoomClock {
     }
 
     /**
+     * The time control of the open proposal of the next game, if it is another one; "" otherwise.
+     * @param {Room} room
+     */
+    proposedControl({ next }) {
+        if (!next?.clock) return "";
+        return next.clock === "-" ? "without a clock" : `with ${controlText(next.clock)} on the clock`;
+    }
+
+    /**
      * The time of the viewer for the page's title, while it is their turn; "" otherwise.
      * @param {Room} room
      */

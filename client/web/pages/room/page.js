@@ -401,7 +401,7 @@ export class RoomPage {
             room.match && !over ? opponent?.drawGone(room) : null,
             this.#parts.clock.shown?.drawState(room),
             this.#shown === null ? null : h("button", { key: "back", class: "to-live", onclick: back }, "Back to the match"),
-            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room, opponent?.drawOffers(room), this.#parts.after.shown?.drawAgain(this.#app, room)), opponent?.drawBarring(room), this.#hints?.draw(room)),
+            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room, opponent?.drawOffers(room, this.#parts.clock.shown?.proposedControl(room)), this.#parts.after.shown?.drawAgain(this.#app, room)), opponent?.drawBarring(room), this.#hints?.draw(room)),
         );
     }
 
