@@ -21,6 +21,8 @@ const BOARD = {
         { name: "Black", colour: "#000" },
     ],
 };
+/** A text whose spaces may break. */
+const plain = (text) => text.replaceAll("\u00a0", " ");
 const START_MS = 1_000_000;
 
 /** Ada's model of a room with a match; these events follow the start, each a second after the last. */
@@ -73,7 +75,7 @@ test("a control is read as the log has it, and its words name its kind", () => {
     });
     assertEqual([parseControl("600+3x30").overtime, parseControl("300+3<900").stages[0].gain_ms], [{ kind: "x", count: 3, period_ms: 30_000 }, 3000]);
     assertEqual(["", "-", "5 minutes", "300+", "1:2:x"].map(parseControl), [null, null, null, null, null]);
-    assertEqual(["60", "300+3", "30+1", "300d5", "600+3x30", "600+25/300", "40/5400+30:1800+30", "soon"].map(controlText), [
+    assertEqual(["60", "300+3", "30+1", "300d5", "600+3x30", "600+25/300", "40/5400+30:1800+30", "soon"].map(controlText).map(plain), [
         "1+0",
         "5+3",
         "0.5+1",
@@ -107,7 +109,7 @@ test("times have tenths below ten seconds only, and say how long they are right"
 test("a reading follows the delay, the periods and the block of overtime", () => {
     const at = (clock, now_ms) => {
         const reading = readingOf({ since_ms: 0, running: 0, ...clock }, 0, now_ms);
-        return [reading.left_ms, noteOf(parseControl(clock.control), reading)];
+        return [reading.left_ms, plain(noteOf(parseControl(clock.control), reading))];
     };
     const delay = { control: "300d5", left_ms: [300_000, 1], used_ms: 1000 };
     assertEqual([0, 3999, 4000, 5000].map((ms) => at(delay, ms)), [
@@ -206,9 +208,10 @@ test("low time has a mark, and the first turn a countdown that is not the clock"
     window.setTimeout = () => 0;
     page.draw();
     page.at(START_MS + 2000 + 262_499);
-    assertEqual(document.querySelectorAll(".low-mark").length, 0);
+    assertEqual(document.querySelectorAll(".face.low").length, 0);
     page.at(START_MS + 2000 + 262_501);
-    assertEqual([document.querySelectorAll(".low-mark").length, document.querySelectorAll(".face.low").length], [1, 1]);
+    assertEqual([...document.querySelectorAll(".face")].map((face) => face.textContent), ["White's clock, low, running: 0:37", "Black's clock: 5:00"]);
+    assertEqual(document.querySelectorAll(".face.low").length, 1);
     const { room } = modelOf("300", [300_000, 300_000]);
     assertEqual(firstTurnLeft_ms(room.match.clock, START_MS + 4000), 26_000);
     assertEqual(["60", "10800"].map((control) => firstTurnLeft_ms(clockBefore(control), 0)), [10_000, 30_000]);

@@ -153,7 +153,7 @@ function drawMyMatch(match, you, game, now_ms, clock = null, server_ms = 0) {
             game ? drawPicture(game) : null,
             drawTitle(match.title, [isOneScreen(match) ? "on one screen" : `against ${occupantName(match.seats[1 - seat])}`, match.clock && controlText(match.clock)].filter(Boolean).join(" · ")),
             clock ? h("span", { class: "left-times", key: "times" }, drawLeft(clock, seat, server_ms), drawLeft(clock, 1 - seat, server_ms)) : null,
-            h("time", { class: "muted", datetime: new Date(time_ms).toISOString() }, agoText(time_ms, now_ms)),
+            clock ? null : h("time", { class: "muted", datetime: new Date(time_ms).toISOString() }, agoText(time_ms, now_ms)),
         ),
         h("span", { class: over ? "hint muted" : "hint" }, over ? resultText(over, seat, match, game) : turnText(match, seat, game)),
     );

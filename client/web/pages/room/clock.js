@@ -172,7 +172,7 @@ export class RoomClock {
         if (mine === null || mine === seat || room.may === null || !permits(this.#app.model, "add_time")) return null;
         const title = `Give your opponent ${ADDED_S} seconds`;
         const send = () => void this.#app.command({ t: "add_time", room: room.id });
-        return h("button", { key: "add-time", class: "small", title, "aria-label": title, onclick: send }, `+${ADDED_S} s`);
+        return h("button", { key: "add-time", class: "small add-time", title, "aria-label": title, onclick: send }, `+${ADDED_S} s`);
     }
 
     /**

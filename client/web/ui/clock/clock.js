@@ -183,7 +183,7 @@ export function noteOf(control, { stage, count, delay_ms, runs }) {
     const present = stages[stage];
     if (!present) {
         if (overtime?.kind === "/") return `${count} ${count === 1 ? "turn" : "turns"} to go`;
-        return count === 0 ? "last period" : `${count + 1} × ${secondsText(overtime?.period_ms ?? 0)}`;
+        return count === 0 ? "last period" : periodsText(count + 1, overtime?.period_ms ?? 0);
     }
     const next = stages[stage + 1];
     const after = next ? `${count} to +${lengthText(next.base_ms)}` : overtimeText(overtime);
@@ -195,18 +195,24 @@ export function noteOf(control, { stage, count, delay_ms, runs }) {
 function overtimeText(overtime) {
     if (!overtime) return "";
     const { kind, count, period_ms } = overtime;
-    return kind === "x" ? `${count} × ${secondsText(period_ms)}` : `${count} turns in ${lengthText(period_ms)}`;
+    return kind === "x" ? periodsText(count, period_ms) : `${count} turns in ${lengthText(period_ms)}`;
 }
 
+/**
+ * @param {number} count
+ * @param {number} period_ms
+ */
+const periodsText = (count, period_ms) => `${count}\u00a0×\u00a0${secondsText(period_ms)}`;
+
 /** @param {number} ms */
-const secondsText = (ms) => `${ms / 1000} s`;
+const secondsText = (ms) => `${ms / 1000}\u00a0s`;
 
 /**
  * A length of time: "5 min", "90 s".
  * @param {number} ms
  */
 function lengthText(ms) {
-    return ms >= 60_000 && ms % 15_000 === 0 ? `${ms / 60_000} min` : secondsText(ms);
+    return ms >= 60_000 && ms % 15_000 === 0 ? `${ms / 60_000}\u00a0min` : secondsText(ms);
 }
 
 /**
@@ -243,13 +249,13 @@ function stageText({ base_ms, kind, gain_ms }, isWhole) {
  */
 export function drawFace(reading, note, name, isOver) {
     const isLow = isOver ? reading.left_ms === 0 : reading.left_ms < reading.low_ms;
-    const mark = isLow && !isOver ? h("b", { class: "low-mark" }, "low ") : null;
+    const state = [isLow && "low", reading.runs && "running"].filter(Boolean).join(", ");
     return [
-        mark || note ? h("span", { class: "note", key: "note" }, mark, note) : null,
+        note ? h("span", { class: "note", key: "note" }, note) : null,
         h(
             "span",
             { class: ["face", reading.runs && "runs", isLow && "low"], key: "face", role: "timer" },
-            h("span", { class: "visually-hidden" }, `${name}${reading.runs ? ", running" : ""}: `),
+            h("span", { class: "visually-hidden" }, `${name}${state && `, ${state}`}: `),
             h("span", { class: "digits" }, timeText(reading.left_ms)),
         ),
     ];
