@@ -7,6 +7,8 @@
  *     RoomSummary, Score, Snapshot, Thinking, Turn} from "./protocol.js"
  */
 
+import { startedClock, withClock } from "./clock.js";
+
 /**
  * The AI's search for the move at one ply. `ready` is the progress of compiling the game, in percent,
  * and null when the game is compiled. `number` is the move's label in the list of moves, "3...".
@@ -49,6 +51,7 @@
  * @property {Record<number, Thought>} thoughts
  * @property {string} thinking who may see an AI's thinking during the next matches
  * @property {boolean} help whether people who play each other get help with positions
+ * @property {string | null} clock the time control of the next matches; null for none
  * @property {Player[]} muted the people whom the host has muted
  * @property {Player[]} barred the people who may not sit in the room any more
  * @property {RoomAnswer[]} answers the bot's answers to you alone
@@ -104,6 +107,7 @@ function emptyRoom(id) {
         thoughts: {},
         thinking: "all",
         help: false,
+        clock: null,
         muted: [],
         barred: [],
         answers: [],
@@ -236,6 +240,7 @@ function applySnapshot(room, message) {
         thoughts: upTo(room.thoughts, isPrefix ? common : common - 1),
         thinking: message.thinking ?? "all",
         help: message.help ?? false,
+        clock: message.clock ?? null,
         muted: message.muted ?? [],
         barred: message.barred ?? [],
     };
@@ -273,7 +278,7 @@ function applyEventMessage(room, event) {
 function applyEvent(room, event) {
     switch (event.kind) {
         case "configured":
-            return { ...room, thinking: event.thinking, help: event.help ?? room.help };
+            return { ...room, thinking: event.thinking, help: event.help ?? room.help, clock: clockText(event.clock, room.clock) };
         case "seat_taken":
             return { ...room, seats: withItem(room.seats, event.seat, event.occupant) };
         case "seat_left":
@@ -283,8 +288,9 @@ function applyEvent(room, event) {
             const setting = thinking === undefined ? null : { thinking };
             return {
                 ...room,
-                match: { id, number, start, rules, seats, moves: [], ...setting },
+                match: { id, number, start, rules, seats, moves: [], ...setting, ...startedClock(event) },
                 seats,
+                clock: event.clock ?? null,
                 ...NO_OFFERS,
                 views: {},
                 thoughts: {},
@@ -295,15 +301,20 @@ function applyEvent(room, event) {
             const moves = [...room.match.moves.slice(0, event.ply), playedOf(event)];
             // A move makes the other side's draw offer lapse.
             const offers = room.offers.filter((seat) => seat === event.seat);
-            return { ...room, match: { ...room.match, moves }, offers, takebacks: [] };
+            return { ...room, match: withClock({ ...room.match, moves }, event), offers, takebacks: [] };
         }
         case "took_back":
             return applyTookBack(room, event);
+        case "time_added":
+        case "held":
+        case "released":
+            if (room.match?.id !== event.match || room.match.over) return room;
+            return { ...room, match: withClock(room.match, event) };
         case "finished": {
             if (room.match?.id !== event.match) return room;
             const { winner, how, reason, points } = event;
             const seats = room.seats.map(withoutKeeper);
-            const match = { ...room.match, over: { winner, how, reason, ...(points && { points }) } };
+            const match = withClock({ ...room.match, over: { winner, how, reason, ...(points && { points }) } }, event);
             return { ...room, seats, match, ...NO_OFFERS, results: [...room.results, match] };
         }
         case "ai_took_over":
@@ -331,6 +342,14 @@ function applyEvent(room, event) {
             return room;
     }
 }
+
+/**
+ * The control that an event chooses: null for none, which the event calls "-", and the present one
+ * where it chooses none.
+ * @param {string | null | undefined} chosen
+ * @param {string | null} present
+ */
+const clockText = (chosen, present) => (chosen == null ? present : chosen === "-" ? null : chosen);
 
 /**
  * The occupant of a seat after a match: the player for whom an AI kept it.
@@ -365,12 +384,13 @@ function applySubstitution(room, { match: id, seat, ply, occupant }) {
  * @param {Extract<EventMessage, {kind: "took_back"}>} event
  * @returns {Room}
  */
-function applyTookBack(room, { match: id, to_ply }) {
+function applyTookBack(room, event) {
+    const { match: id, to_ply } = event;
     const { match } = room;
     if (match?.id !== id || match.over || to_ply < 0 || to_ply >= match.moves.length) return room;
     return {
         ...room,
-        match: withMovesUpTo(match, to_ply),
+        match: withClock(withMovesUpTo(match, to_ply), event, match.moves[to_ply]?.seat ?? to_ply % 2),
         ...NO_OFFERS,
         turn: null,
         views: upTo(room.views, to_ply),
@@ -653,6 +673,12 @@ function isReadable(event) {
             return Number.isInteger(event.ply) && typeof event.move === "string";
         case "took_back":
             return Number.isInteger(event.to_ply);
+        case "time_added":
+            return Number.isInteger(event.seat) && Number.isInteger(event.ms);
+        case "held":
+            return Number.isInteger(event.since_ms);
+        case "released":
+            return Number.isInteger(event.from_ms) && Array.isArray(event.clocks_ms);
         case "finished":
             return (
                 [event.how, event.reason].every((text) => typeof text === "string") &&

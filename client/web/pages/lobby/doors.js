@@ -93,7 +93,8 @@ export function drawDoors(open, pick) {
  * The choices for a game that is clicked while a door is open; null if its sheet asks for the rest.
  * @param {Way} way
  * @param {GameDescription} game
- * @param {Partial<Choices>} before the user's latest choices for this game
+ * @param {Partial<Choices>} before the user's latest choices for this game, with the time control of
+ *     now
  * @returns {Choices | null}
  */
 export function choicesThrough(way, game, before) {
