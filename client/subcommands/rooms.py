@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from client.address import DEFAULT_SERVER, Address, parse_address
-from client.subcommands.connecting import connect_as_guest
+from client.subcommands.connecting import Server, connect_as_guest
 from client.subcommands.options import as_option, json_option, url_option
 from client.subcommands.running import run_to_end
 
@@ -27,7 +27,7 @@ def rooms(url: Address | None, name: str | None, as_json: bool) -> None:
     async def run() -> None:
         import msgspec
 
-        async with connect_as_guest(address, name) as connection:
+        async with connect_as_guest(Server(address), name) as connection:
             listed = (await anext(connection.lobby())).rooms
         for room in sorted(listed, key=lambda room: STATES.index(room.state)):
             click.echo(msgspec.json.encode(room) if as_json else summary_text(room, address))

@@ -60,6 +60,7 @@ def ply_lines(
     ply: int,
     colours: int = NO_COLOURS,
     report: AnalysisReport | None = None,
+    has_figures: bool = False,
 ) -> list[str | DrawnBoard]:
     """The position after `ply` plies: last move, AI's search, analysis, board, and final result."""
     after = views[ply] if ply < len(views) else None
@@ -85,10 +86,18 @@ def ply_lines(
     if ply == len(record.moves) and record.over is not None:
         result = words.result_text(record.view, record.over)
     if record.view is not None and ply < len(views):
-        lines.append(draw_board(record.view, views[ply], colours, state=result))
+        lines.append(
+            draw_board(record.view, views[ply], colours, state=result, has_figures=has_figures)
+        )
     elif result is not None:
         lines.append(result)
     return lines
+
+
+def _lines(
+    output: Output, record: MatchRecord, views: Views, ply: int, report: AnalysisReport | None
+) -> list[str | DrawnBoard]:
+    return ply_lines(record, views, ply, output.colours, report, output.has_figures)
 
 
 def print_match(
@@ -102,7 +111,7 @@ def print_match(
     _print_head(record, output, report)
     for ply in range(len(record.moves) + 1) if only is None else [only]:
         output.print("")
-        for line in ply_lines(record, views, ply, output.colours, report):
+        for line in _lines(output, record, views, ply, report):
             output.print(line)
 
 
@@ -152,7 +161,7 @@ def step_through(
     numbers = move_numbers(record)
     while True:
         output.print("")
-        for line in ply_lines(record, views, ply, output.colours, report):
+        for line in _lines(output, record, views, ply, report):
             output.print(line)
         chosen = _prompt_for_ply(output, read, ply, numbers, length_text(record))
         if chosen is None:
