@@ -71,6 +71,16 @@ def clocks_text(model: Model, at_ms: int) -> str:
     return text
 
 
+def times_text(state: ClockState | None, at_ms: int) -> str:
+    """The clocks of a match in a list, in the order of the seats: "4:58 to 5:00"; "" without."""
+    clock = clock_of(state)
+    return (
+        ""
+        if clock is None
+        else " to ".join(side_text(clock, side) for side in sides_at(clock, at_ms))
+    )
+
+
 def first_move_ms(clock: Clock, at_ms: int) -> int:
     """The time left for the first turn of the side to move, which its clock does not count."""
     return max(0, clock.since_ms + available_ms(clock) - at_ms)

@@ -43,6 +43,7 @@ from server.commands import (
 )
 from server.protocol.messages import Proposal
 from server.questions import parse_question
+from server.time_controls import TimeControlError, format_control, parse_people
 
 
 class CommandName(Enum):
@@ -136,7 +137,10 @@ THINKING_SETTINGS: tuple[ThinkingSetting, ...] = get_args(ThinkingSetting)
 #: The error message for an `ai` with an unknown argument.
 AI_USAGE = "type ai and a level (ai 3) or a persona (ai average), or ai off"
 #: The error message for a `next` without a game.
-NEXT_USAGE = "type next and a game: next othello, next chess same level 3, next sticks rows=1-3-5"
+NEXT_USAGE = (
+    "type next and a game: next othello, next chess same level 3, next sticks rows=1-3-5,"
+    " next chess clock 5+3"
+)
 #: The words for the sides in the next match: for each seat, the one that its player holds now.
 SEAT_WORDS = {"same": (0, 1), "swap": (1, 0)}
 #: Maximum number of moves that an error message lists.
@@ -534,7 +538,8 @@ def next_command(
     """Returns the command for the room's next game, or an error in words.
 
     `argument` has the words of the game, by default the room's own, then in any order `same` (or
-    `swap`, the default) for the sides, `level` with a number, and options as NAME=VALUE.
+    `swap`, the default) for the sides, `level` with a number, `clock` with a time control (`-` for
+    none), and options as NAME=VALUE.
     """
     room = model.description
     if room is None:
@@ -542,12 +547,18 @@ def next_command(
     if name is not CommandName.NEXT:
         return _at_another_level(1 if name is CommandName.HARDER else -1, model, command_id)
     level: int | None = None
+    clock: str | None = None
     seats, options, game = (1, 0), dict[str, str](), list[str]()
     words_left = argument.split()
     while words_left:
         word = words_left.pop(0)
         option, equals, value = word.partition("=")
-        if equals:
+        if word.lower() == "clock":
+            try:
+                clock = format_control(parse_people(words_left.pop(0) if words_left else "?"))
+            except TimeControlError as error:
+                return str(error)
+        elif equals:
             options[option] = value
         elif word.lower() in SEAT_WORDS:
             seats = SEAT_WORDS[word.lower()]
@@ -559,7 +570,7 @@ def next_command(
         return NEXT_USAGE
     if not game:
         options = {**room.options, **options}
-    command = NextGame(command_id, "-".join(game) or room.game, options, seats, level)
+    command = NextGame(command_id, "-".join(game) or room.game, options, seats, level, clock)
     try:
         return msgspec.convert(msgspec.to_builtins(command), NextGame)
     except msgspec.ValidationError:

@@ -12,6 +12,7 @@ from client.terminal.board import DrawnBoard, draw_board
 from client.terminal.colours import NO_COLOURS
 from client.terminal.output import Output
 from engine.view import PositionView
+from server.time_controls import show_time
 
 #: The help for the keys.
 HELP = """\
@@ -33,8 +34,8 @@ def title_lines(record: MatchRecord) -> list[str]:
         for seat, occupant in enumerate(record.seats)
     )
     lines = [
-        f"{record.title}{words.options_text(record.options, record.options_text)}, "
-        f"match {record.match}, {length_text(record)}",
+        f"{record.title}{words.options_text(record.options, record.options_text)}"
+        f"{words.clock_suffix(record.clock)}, match {record.match}, {length_text(record)}",
         players,
     ]
     if record.over is None:
@@ -42,6 +43,12 @@ def title_lines(record: MatchRecord) -> list[str]:
     if record.withheld:
         lines.append(record.withheld)
     return lines
+
+
+def left_text(record: MatchRecord, ply: int) -> str:
+    """The time that a move left its player, " [4:58]"; "" in a match without a clock."""
+    left_ms = record.left_ms[ply] if ply < len(record.left_ms) else None
+    return "" if left_ms is None else f" [{show_time(left_ms)}]"
 
 
 def length_text(record: MatchRecord) -> str:
@@ -67,9 +74,8 @@ def ply_lines(
     lines: list[str | DrawnBoard] = ["Start"]
     if ply > 0:
         played = record.moves[ply - 1]
-        lines = [
-            words.move_line(record.view, ply - 1, words.seat_of(played, ply - 1), played, after)
-        ]
+        line = words.move_line(record.view, ply - 1, words.seat_of(played, ply - 1), played, after)
+        lines = [line + left_text(record, ply - 1)]
     search, assessment = record.thoughts.get(str(ply - 1)), record.assessments.get(str(ply - 1))
     if search is not None:
         lines += search.log.splitlines()

@@ -8,7 +8,7 @@ import io
 
 import pytest
 from click import BadParameter, Context
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
 from msgspec.structs import replace
 
@@ -21,6 +21,7 @@ from client.terminal.commands import CommandName, is_permitted, parse_line
 from client.terminal.words import clock_suffix, result_text
 from client.timing import TIME_SAMPLES, ServerTime
 from server.commands import AddTime, Hold, Move, MySeat, OpenSeat, Sit, Tick
+from server.events import Unknown
 from server.protocol.messages import MatchResult
 from server.protocol.views import snapshot
 from server.rooms.clock import sides_at
@@ -67,6 +68,7 @@ class Opponent:
             await self._room.act(BOB, Move(id=f"b{number}", ply=2 * number + 1, move=move))
 
 
+@settings(max_examples=40)
 @given(controls(short=True), some.lists(some.integers(0, 9_000), min_size=4, max_size=6))
 def test_a_terminal_shows_what_the_server_counts(control: TimeControl, waits: list[int]) -> None:
     """The clock that the client folds from the events, and that of a snapshot, are the room's clock
@@ -85,6 +87,7 @@ def test_a_terminal_shows_what_the_server_counts(control: TimeControl, waits: li
         except CommandRejected:
             return  # the side has fallen
         for v, event in logged:
+            assert not isinstance(event, Unknown)
             model = apply(model, LoggedEvent("r", v, at[0], event))
         fresh = apply(Model(room="r"), snapshot(room.room, player=True, identity=ADA.identity))
         match = room.room.match

@@ -206,12 +206,22 @@ OTHELLO_NEXT = NextGame("1", "othello", {}, (1, 0))
         ("sticks rows=1-3-5", NextGame("1", "sticks", {"rows": "1-3-5"}, (1, 0))),
         ("level 2", NextGame("1", "g", {}, (1, 0), 2)),
         ("same", NextGame("1", "g", {}, (0, 1))),
+        ("othello clock 5+3", NextGame("1", "othello", {}, (1, 0), None, "300+3")),
+        ("clock =600+3x30 same", NextGame("1", "g", {}, (0, 1), None, "600+3x30")),
+        ("chess Clock - level 2", NextGame("1", "chess", {}, (1, 0), 2, "-")),
     ],
 )
 def test_the_next_game_is_named_in_words(argument: str, command: NextGame) -> None:
     """`next` takes a game, sides, a level and options; without a game it is the room's own."""
     model = room(CHESS, PAWN)
     assert next_command(CommandName.NEXT, argument, model, "1") == command
+
+
+def test_a_next_game_with_a_wrong_clock_says_what_was_expected() -> None:
+    for argument in ("othello clock", "othello clock 300+3", "othello clock five"):
+        answer = next_command(CommandName.NEXT, argument, room(CHESS, PAWN), "1")
+        assert isinstance(answer, str)
+        assert "5" in answer
 
 
 @pytest.mark.parametrize("argument", ["", "othello level 99", "x" * 80])
