@@ -45,6 +45,7 @@ from server.events import (
     Unmuted,
 )
 from server.ids import NOBODY, IdentityId, MatchId, RoomId
+from server.questions import parse_question
 from server.rooms import notation, positions
 from server.rooms.clock_log import changed_clock, moved_clock, started_clock, taken_back_clock
 from server.rooms.matches import result_of
@@ -62,7 +63,6 @@ from server.rooms.model import (
     Substitution,
     TakebackOffer,
 )
-from server.rooms.questions import parse_question
 from server.rooms.turns import second_turn_ply
 from server.series import add_result
 from server.time_controls import TimeControlError, parse_control

@@ -101,13 +101,24 @@ def environ(folder: Path, **more: str) -> dict[str, str]:
     inherited = {
         name: value
         for name, value in os.environ.items()
-        if name not in ("PLYROOM_URL", "NO_COLOR", "COLORTERM", "TERM")
+        if name
+        not in (
+            "PLYROOM_URL",
+            "PLYROOM_ASCII",
+            "NO_COLOR",
+            "COLORTERM",
+            "TERM",
+            "LC_ALL",
+            "LC_CTYPE",
+        )
     }
     changed = {
         "PYTHONPATH": str(ROOT),
         "XDG_STATE_HOME": str(folder / "state"),
+        "XDG_DATA_HOME": str(folder / "share"),
         "PLYROOM_WORKERS": "1",
         "TERM": "xterm",
+        "LANG": "C.UTF-8",
     }
     return {**inherited, **changed, **more}
 

@@ -112,8 +112,13 @@ def _spans(cells: Iterator[Char]) -> Iterator[str]:
 
 def _css(cell: Char) -> str:
     colour = PALETTE.get(cell.fg, f"#{cell.fg}")
-    return (f"color: {colour};" if cell.fg != "default" else "") + (
-        "font-weight: bold" if cell.bold else ""
+    paper = PALETTE.get(cell.bg, f"#{cell.bg}")
+    return "".join(
+        (
+            f"color: {colour};" if cell.fg != "default" else "",
+            f"background: {paper};" if cell.bg != "default" else "",
+            "font-weight: bold" if cell.bold else "",
+        )
     )
 
 
