@@ -14,6 +14,7 @@ from client.errors import WrongToken
 if TYPE_CHECKING:
     from client.connection import Connection
     from client.tokens import GuestTokens
+    from server.protocol.messages import Notification
 
 #: Time for which a lost connection to the server that this command started is retried, in seconds.
 #: It is short, because nothing restarts that server.
@@ -73,6 +74,11 @@ async def connect_as_guest(
             )
             output.report(f"{problem}; trying again …")
 
+    def on_notification(notification: "Notification") -> None:
+        if notification.text:
+            command = f"plyroom join {address.room_url(notification.room)}"
+            output.report(f"{notification.text} {command}")
+
     tokens = await asyncio.to_thread(guest_tokens, address, name, is_own_server, data)
     limit_s = RECONNECT_LIMIT_S if not output.interactive else None
     if is_own_server:
@@ -81,8 +87,9 @@ async def connect_as_guest(
     def connect_with(token: str | None) -> "AbstractAsyncContextManager[Connection]":
         guest_name = name or ("You" if is_own_server else None)
         return connect(
-            str(address), token, guest_name, room=room, reconnect_limit_s=limit_s, on_state=on_state
-        )
+            str(address), token, guest_name, room=room, reconnect_limit_s=limit_s,
+            on_state=on_state, on_notification=on_notification,
+        )  # fmt: skip
 
     async with AsyncExitStack() as stack:
         for token in tokens.known:

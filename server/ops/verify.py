@@ -500,8 +500,8 @@ def _shown(event: RoomEvent, body: bytes) -> RoomEvent:
 def _is_same_entry(stored: bytes, expected: bytes) -> bool:
     """Whether a stored lobby entry is the one that follows from the log.
 
-    The title is not in the log: the game may have been renamed. Older programs write no length and
-    no options in words.
+    The title is not in the log: the game may have been renamed. Older programs write no length,
+    no options in words and no offers.
     """
     try:
         entry = msgspec.json.decode(shown_json(stored), type=wire.RoomSummary)
@@ -511,5 +511,9 @@ def _is_same_entry(stored: bytes, expected: bytes) -> bool:
     length = wanted.length if entry.length else ""
     options_text = wanted.options_text if entry.options_text else ""
     return entry == msgspec.structs.replace(
-        wanted, title=entry.title, length=length, options_text=options_text
+        wanted,
+        title=entry.title,
+        length=length,
+        options_text=options_text,
+        offers=wanted.offers if entry.offers else (),
     )

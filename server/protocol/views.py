@@ -100,6 +100,7 @@ def format_proposals(room: Room) -> tuple[wire.Proposal, ...]:
             wire.Proposal(
                 offer.seat, "next", v=offer.v, game=offer.game, options=dict(offer.options),
                 seats=offer.seats, level=offer.level, title=offer.title,
+                options_text=offer.options_text,
             )
         )  # fmt: skip
     return tuple(proposals)

@@ -175,7 +175,8 @@ def next_game(room: Room, command: NextGame, moment: Moment) -> list[RoomEvent]:
     game = _find(moment.find_game, command.game)
     options = dict(check_start(game, command.options, None).options)
     offer = NextOffer(
-        room.v + 1, viewer.seat or 0, game.id, options, command.seats, command.level, game.title
+        room.v + 1, viewer.seat or 0, game.id, options, command.seats, command.level, game.title,
+        game.options_text(options),
     )  # fmt: skip
     # Made before the opponent is asked: a match that cannot start is refused at once.
     events = _start_next(room, game, offer, moment)
@@ -184,7 +185,7 @@ def next_game(room: Room, command: NextGame, moment: Moment) -> list[RoomEvent]:
     return [
         Offered(
             offer.seat, "next", game=offer.game, options=options, seats=offer.seats,
-            level=offer.level, title=offer.title,
+            level=offer.level, title=offer.title, options_text=offer.options_text or None,
         )
     ]  # fmt: skip
 

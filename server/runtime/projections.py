@@ -11,8 +11,10 @@ from msgspec.structs import replace
 from server.events import (
     AiTookOver,
     Created,
+    Declined,
     Finished,
     Moved,
+    Offered,
     PlayerReturned,
     Renamed,
     RoomEvent,
@@ -23,6 +25,7 @@ from server.events import (
     format_event_body,
 )
 from server.protocol import messages as wire
+from server.protocol.notifications import open_offers
 from server.protocol.views import format_seats, options_text
 from server.rooms.matches import result_of
 from server.rooms.model import Room
@@ -62,6 +65,7 @@ def summary(room: Room) -> wire.RoomSummary:
         state="open" if match is None else "finished" if match.over else "playing",
         created_ms=room.created_ms, ply=match.ply if match else 0,
         length=match_length(room.game, match) if match else "", options_text=options_text(room),
+        offers=open_offers(room),
     )  # fmt: skip
 
 
@@ -105,6 +109,8 @@ def projections(
                 changes.append(MatchFinished(event.match, v, room.changed_ms, plies, over, winner))
             case Created() | SeatTaken() | SeatLeft() | AiTookOver() | PlayerReturned() | Renamed():
                 is_entry_changed = True
+            case Offered() | Declined():
+                is_entry_changed = is_entry_changed or room.running_match is None
             case _:
                 pass
     if is_entry_changed:
