@@ -4,7 +4,8 @@ import click
 
 from client.address import Address
 from client.subcommands.connecting import connect_as_guest
-from client.subcommands.line_mode import closing_text, run_line_mode
+from client.subcommands.full_screen import show_room
+from client.subcommands.line_mode import closing_text
 from client.subcommands.options import as_option, brief_option, locate, plain_option, url_option
 from client.subcommands.running import run_to_end
 
@@ -21,10 +22,11 @@ def join(room: str, url: Address | None, name: str | None, brief: bool, plain: b
 
     async def run() -> None:
         async with connect_as_guest(address, name, room=room_id) as connection:
-            await run_line_mode(
+            await show_room(
                 connection,
                 address,
                 room_id,
+                plain=plain,
                 brief=brief,
                 sit=True,
                 text_at_end=closing_text(address),

@@ -43,7 +43,10 @@ as_option = click.option(
     "--as", "name", metavar="NAME", help="Your name in the room; each name is a separate guest."
 )
 plain_option = click.option(
-    "--plain", is_flag=True, help="Plain lines of text (currently the only mode)."
+    "--plain",
+    is_flag=True,
+    help="Plain lines of text instead of the full screen, also for screen readers and braille"
+    " displays.  [env: PLYROOM_PLAIN=1]",
 )
 brief_option = click.option(
     "--brief", is_flag=True, help="Do not print the board after moves; type b to see it."

@@ -10,8 +10,9 @@ from click.core import ParameterSource
 
 from client.address import DEFAULT_SERVER, Address, linked_ply
 from client.subcommands.connecting import connect_as_guest, server_address
+from client.subcommands.full_screen import show_room
 from client.subcommands.games import list_games
-from client.subcommands.line_mode import closing_text, run_line_mode
+from client.subcommands.line_mode import closing_text
 from client.subcommands.options import (
     as_option,
     brief_option,
@@ -224,10 +225,11 @@ def play(
             )
             room = (await connection.command(create)).room
             assert isinstance(room, str), "the ack of create names the room"
-            await run_line_mode(
+            await show_room(
                 connection,
                 address,
                 room,
+                plain=plain,
                 brief=brief,
                 invite=friend,
                 text_at_end=closing_text(address, is_own_server, data),

@@ -4,7 +4,8 @@ import click
 
 from client.address import Address
 from client.subcommands.connecting import connect_as_guest
-from client.subcommands.line_mode import closing_text, run_line_mode
+from client.subcommands.full_screen import show_room
+from client.subcommands.line_mode import closing_text
 from client.subcommands.options import (
     as_option,
     brief_option,
@@ -40,8 +41,13 @@ def watch(
             if as_json:
                 await print_messages(connection, room_id, standard_output())
             else:
-                await run_line_mode(
-                    connection, address, room_id, brief=brief, text_at_end=closing_text(address)
+                await show_room(
+                    connection,
+                    address,
+                    room_id,
+                    plain=plain,
+                    brief=brief,
+                    text_at_end=closing_text(address),
                 )
 
     run_to_end(run())

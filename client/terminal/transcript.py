@@ -64,13 +64,16 @@ class Transcript:
     """Prints the messages about one room, and the prompts.
 
     A move is printed when the view after it arrives, because that has its notation. `brief` leaves
-    the boards out.
+    the boards out, `is_drawn` the moves and searches too, because a screen draws them.
     """
 
-    def __init__(self, output: Output, address: Address, *, brief: bool) -> None:
+    def __init__(
+        self, output: Output, address: Address, *, brief: bool, is_drawn: bool = False
+    ) -> None:
         self._output = output
         self._address = address
         self._brief = brief
+        self._is_drawn = is_drawn
         #: The v at which this player sat down: a match that ended earlier does not end line mode.
         self.seated_at_v = 0
         #: Moves that wait for their notation: ply, seat and move.
@@ -277,7 +280,7 @@ class Transcript:
         stands below the board of this view.
         """
         board = words.board_of(model)
-        for ply, seat, played in self._unprinted_moves:
+        for ply, seat, played in [] if self._is_drawn else self._unprinted_moves:
             after = view.view if view is not None and view.ply == ply + 1 else None
             self._output.print(words.move_line(board, ply, seat, played, after))
         self._unprinted_moves.clear()
@@ -314,6 +317,8 @@ class Transcript:
 
     def _show_thinking(self, model: Model, thinking: Thinking) -> None:
         """Prints a due report of a search, and the log of a strategy that is done."""
+        if self._is_drawn:
+            return
         if thinking.log:
             self._output.print(thinking.log.rstrip("\n"))
         if self._search_reports.is_due(thinking, asyncio.get_running_loop().time()):
