@@ -102,6 +102,9 @@ class MatchRecord(Struct, frozen=True, kw_only=True):
     withheld: str = ""
     started_ms: int = 0
     finished_ms: int | None = None
+    #: The text of the time control, and the time that each move left its player.
+    clock: str | None = None
+    left_ms: tuple[int | None, ...] = ()
 
 
 class PlyView(Struct, frozen=True):

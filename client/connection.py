@@ -36,7 +36,7 @@ from client.messages import (
 from client.outbox import Outbox
 from client.pending import PendingCommands
 from client.readers import FollowedRooms, LobbyReaders
-from client.timing import Timing
+from client.timing import ServerTime, Timing
 from client.transport import Dial, Socket, SocketClosed, dial
 from server.commands import Create
 from server.protocol.codes import Close, Code
@@ -170,6 +170,7 @@ class Connection:
         self._pending = PendingCommands(self._outbox, timing, jitter)
         self._rooms = FollowedRooms(self._outbox, timing, jitter, new_id)
         self._lobby = LobbyReaders(self._outbox, new_id)
+        self._server_time = ServerTime()
         self._last_received_s = 0.0
         self._was_renamed = asyncio.Event()
         self._is_closing = False
@@ -220,6 +221,10 @@ class Connection:
         await opened.close()
         self._was_renamed.set()
         return opened.welcome.name
+
+    def server_ms(self) -> int:
+        """The server's time now, in ms since 1970, as far as its messages tell it."""
+        return self._server_time.now_ms(self._loop.time())
 
     # --- connecting and reconnecting
 
@@ -314,6 +319,8 @@ class Connection:
         """Takes identity, token and epoch from the welcome of a new socket."""
         self.identity, self.name = welcome.identity, welcome.name
         self.token = welcome.token or self.token
+        self._server_time.restart()
+        self._server_time.observe(welcome.at, self._loop.time())
         if self.epoch != welcome.epoch:
             self.epoch = welcome.epoch
             self._rooms.require_snapshots()
@@ -438,7 +445,9 @@ class Connection:
                 self._rooms.deliver(message)
             case Lobby():
                 self._lobby.deliver(message)
-            case Welcome() | Pong():
+            case Pong(at=at):
+                self._server_time.observe(at, self._last_received_s)
+            case Welcome():
                 pass
             case _:
                 assert_never(message)

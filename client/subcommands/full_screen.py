@@ -48,6 +48,7 @@ async def show_room(
     *,
     plain: bool,
     brief: bool,
+    is_ascii: bool = False,
     sit: bool = False,
     invite: bool = False,
     text_at_end: "Callable[[Model], str]",
@@ -55,7 +56,14 @@ async def show_room(
     """Shows a room to its end, then prints `text_at_end`. Without boards it is line mode."""
     if brief or not fills_terminal(plain):
         await run_line_mode(
-            connection, address, room, brief=brief, sit=sit, invite=invite, text_at_end=text_at_end
+            connection,
+            address,
+            room,
+            brief=brief,
+            is_ascii=is_ascii,
+            sit=sit,
+            invite=invite,
+            text_at_end=text_at_end,
         )
         return
     import asyncio
@@ -68,14 +76,14 @@ async def show_room(
     async def read_move(match: str, ply: int, text: str) -> Reading:
         return await asyncio.to_thread(fetch_reading, address, match, ply, text)
 
-    output = standard_output()
+    output = standard_output(is_ascii)
     visit = Visit(connection, address, room, sit, invite, read_move)
     screen = RoomScreen(
-        visit, count_colours(sys.stdout), not output.has_blocks, lambda error: app.fail(error)
+        visit, count_colours(sys.stdout), not output.has_figures, lambda error: app.fail(error)
     )
     app = PlyroomApp(lambda: screen)
     try:
         await run_app(app, connection)
     finally:
-        if screen.model.match is not None:
-            output.report(text_at_end(screen.model))
+        if text := text_at_end(screen.model):
+            output.report(text)

@@ -1,9 +1,10 @@
 """Prints data to stdout and messages to stderr, and shows an open prompt again after them."""
 
+import codecs
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from client.terminal.board import DrawnBoard
@@ -36,12 +37,18 @@ class Output:
         interactive: bool,
         colours: int = NO_COLOURS,
         erases: bool = False,
+        has_figures: bool = False,
     ) -> None:
         self.colours = colours
         self.interactive = interactive
+        #: Whether boards have figures and dark squares in place of letters.
+        self.has_figures = has_figures
         self._data = data
         self._messages = messages
         self._prompt = ""
+        #: Gives the times before the prompt, and the whole line as it was last written.
+        self._clocks: Callable[[], str] = str
+        self._written = ""
         self._erases = erases
         self._is_erasable = False
         #: The boards that were reported as too wide: their width and the terminal's, in columns.
@@ -81,19 +88,28 @@ class Output:
         """Prints a message for the user: about progress, or about an error."""
         self._print_lines((self._messages, _wrapped(text, self._messages)))
 
-    def prompt(self, prompt: str, is_waiting: bool = False) -> None:
+    def prompt(
+        self, prompt: str, is_waiting: bool = False, clocks: Callable[[], str] = str
+    ) -> None:
         """Shows a prompt for input; on a terminal, nothing if it is shown already.
 
-        With `is_waiting` it only says what the program waits for.
+        With `is_waiting` it only says what the program waits for. `clocks` gives the times of the
+        players for each time that the prompt is written; other times are no other prompt.
         """
         if self.interactive:
-            if self._prompt != f"{prompt} > ":
+            if self._prompt != prompt:
                 self.end_prompt()
-                self._prompt = f"{prompt} > "
+                self._prompt, self._clocks = prompt, clocks
                 self._is_erasable = is_waiting and self._erases
-                self._write(self._data, self._prompt)
+                self._write_prompt()
         else:
-            self._write(self._data, f"? {prompt}\n")
+            times = clocks()
+            self._write(self._data, f"? {prompt} ({times})\n" if times else f"? {prompt}\n")
+
+    def _write_prompt(self) -> None:
+        times = self._clocks()
+        self._written = f"{times}. {self._prompt} > " if times else f"{self._prompt} > "
+        self._write(self._data, self._written)
 
     def clear_prompt(self) -> None:
         """Marks the prompt as answered: the user typed a line, which ended the prompt's line."""
@@ -108,7 +124,7 @@ class Output:
     def _leave_prompt(self) -> None:
         """Ends the line of the prompt, or erases it."""
         if self._is_erasable:
-            rows = count_rows(self._prompt, _columns())
+            rows = count_rows(self._written, _columns())
             self._write(self._data, ERASE_LINE + ERASE_LINE_ABOVE * (rows - 1))
         else:
             self._write(self._data, "\n")
@@ -130,7 +146,7 @@ class Output:
         for stream, text in lines:
             self._write(stream, f"{text}\n")
         if self._prompt:
-            self._write(self._data, self._prompt)
+            self._write_prompt()
 
     @staticmethod
     def _write(stream: TextIO, text: str) -> None:
@@ -164,8 +180,17 @@ def count_colours(stream: TextIO, environ: Mapping[str, str] = os.environ) -> in
     return FIXED_COLOURS if has_fixed else ANSI_COLOURS
 
 
-def standard_output() -> Output:
-    """The output to this process's stdout and stderr."""
+def shows_figures(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether boards have figures on a stream: it is a terminal, not a dumb one, of UTF-8."""
+    try:
+        encoding = codecs.lookup(stream.encoding or "ascii").name
+    except LookupError:
+        return False
+    return stream.isatty() and environ.get("TERM", "") not in ("", "dumb") and encoding == "utf-8"
+
+
+def standard_output(is_ascii: bool = False) -> Output:
+    """The output to this process's stdout and stderr; with `is_ascii` boards have letters only."""
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
     return Output(
         sys.stdout,
@@ -173,4 +198,5 @@ def standard_output() -> Output:
         interactive,
         count_colours(sys.stdout),
         erases=os.environ.get("TERM", "") not in ("", "dumb"),
+        has_figures=not is_ascii and shows_figures(sys.stdout),
     )

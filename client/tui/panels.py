@@ -3,7 +3,6 @@
 This module does no I/O and contains no rules: `may` decides what a bar offers.
 """
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -228,16 +227,3 @@ def people_lines(model: Model) -> list[str]:
     if model.thinking_setting in words.THINKING_SETTING_TEXTS:
         lines.append(words.THINKING_SETTING_TEXTS[model.thinking_setting])
     return lines
-
-
-# --- clocks
-
-
-def clock_text(left_ms: int) -> str:
-    """A time on a clock: "1:05:09", "4:09", below 10 s "9.3"; 0 and less is "0.0"."""
-    left_ms = max(0, left_ms)
-    if left_ms < 10_000:
-        return f"{left_ms // 100 / 10:.1f}"
-    left_s = math.ceil(left_ms / 1000)
-    hours, minutes, seconds = left_s // 3600, left_s // 60 % 60, left_s % 60
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -11,20 +11,15 @@ from typing import NamedTuple
 
 from client.terminal.board import draw_lines, marks_by_cell, piece_letters
 from client.terminal.colours import FIXED_COLOURS, NO_COLOURS, side_codes
+from client.terminal.figures import SHAPES, SPRITES
 from client.terminal.layout import Layout, lay_out
 from client.terminal.wrapping import character_width, visible_width
-from engine.view import BoardView, Grid, Kind, PositionView, Shape, Sprite
+from engine.view import BoardView, Grid, Kind, PositionView, Shape
 
 #: The sizes of a cell in columns and rows, the largest first.
 CELL_SIZES = ((6, 3), (4, 2), (2, 1))
 #: The smallest size for pieces of two letters.
 TWO_LETTERS = (3, 1)
-#: The chess pieces of the light and of the dark side.
-SPRITES: Mapping[Sprite, str] = {
-    "king": "♔♚", "queen": "♕♛", "rook": "♖♜", "bishop": "♗♝", "knight": "♘♞", "pawn": "♙♟",
-}  # fmt: skip
-#: The other pieces of the light and of the dark side.
-SHAPES: Mapping[Shape, str] = {"disc": "○●", "stack": "◎◉"}
 #: The strokes of lines and sticks, turned clockwise by 0, 45, 90 and 135 degrees.
 STROKES: Mapping[Shape, str] = {"line": "─\u2572│\u2571", "stick": "│\u2571─\u2572"}
 #: The grounds of the light and dark cells of a board, in the fixed palette of 256 colours. White

@@ -29,6 +29,7 @@ from client.messages import RoomMessage
 from client.model import Model
 from client.terminal import words
 from client.terminal.board import DrawnBoard, draw_board, piece_letters
+from client.terminal.clocks import clock_of, side_text
 from client.terminal.colours import NO_COLOURS
 from client.terminal.commands import (
     HELP,
@@ -44,7 +45,6 @@ from client.tui.board_pane import BoardPane
 from client.tui.entry import Completion, Entry
 from client.tui.panels import (
     Offer,
-    clock_text,
     moves_lines,
     offers,
     people_lines,
@@ -56,7 +56,8 @@ from client.tui.picture import half_blocks, piece_texts
 from client.tui.sheets import Choice, Menu, Question, TextSheet
 from engine.view import BoardView, MoveView, PositionView
 from server.commands import Move
-from server.protocol.messages import Answer, ClockState, CommandFrame, Thinking
+from server.protocol.messages import Answer, CommandFrame, Thinking
+from server.rooms.clock import sides_at
 
 #: The tabs of the panel.
 TABS = ("Moves", "Thinking", "Chat", "People")
@@ -140,7 +141,9 @@ class ScreenOutput(Output):
     def report(self, text: str) -> None:
         self._screen.log_line(text, is_notice=True)
 
-    def prompt(self, prompt: str, is_waiting: bool = False) -> None:
+    def prompt(
+        self, prompt: str, is_waiting: bool = False, clocks: Callable[[], str] = str
+    ) -> None:
         self._has_prompt = True
         self._screen.ask(prompt)
 
@@ -232,8 +235,6 @@ class RoomScreen(Screen[None]):
         self._letters: dict[str, str] = {}
         self._lettered_at: tuple[str, int] = ("", -1)
         self._thinking_timer: Timer | None = None
-        #: The server's clock less this one's, in ms, as far as it is known.
-        self._ahead_ms: int | None = None
         #: When the present `gone_ms` arrived, in seconds of the loop.
         self._presence_at_s = 0.0
         self._mode: LineMode | None = None
@@ -418,10 +419,10 @@ class RoomScreen(Screen[None]):
 
     def _clock_of(self, seat: int) -> str | None:
         """The time that a side has left, as text; None without a clock."""
-        match = self.model.match
-        if match is None or match.clock is None:
+        clock = clock_of(self.model.match.clock if self.model.match is not None else None)
+        if clock is None:
             return None
-        return clock_text(left_ms(match.clock, seat, round(time.time() * 1000)))
+        return side_text(clock, sides_at(clock, self._visit.connection.server_ms())[seat])
 
     def _keys_text(self) -> str:
         if self._has_keys:
@@ -823,10 +824,3 @@ def notes(board: BoardView, view: PositionView, is_ascii: bool) -> list[str]:
     for name in board.kinds:
         lines = tuple(line.replace(f"({letters[name]})", f"({figures[name]})") for line in lines)
     return list(lines)
-
-
-def left_ms(clock: ClockState, seat: int, now_ms: int) -> int:
-    """The time that a side has left at a time of the server, in ms."""
-    if clock.running != seat or clock.held is not None:
-        return clock.left_ms[seat]
-    return clock.left_ms[seat] - max(0, now_ms - clock.since_ms)

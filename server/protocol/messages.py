@@ -233,6 +233,7 @@ class Proposal(Struct, frozen=True, omit_defaults=True):
     seats: tuple[int, ...] | None = None
     level: int | None = None
     title: str | None = None
+    clock: str | None = None
 
 
 class ChatLine(Struct, frozen=True, omit_defaults=True):
@@ -260,6 +261,8 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     `options_text` are its options in words.
     `away` lists the seats of a room that waits for a player whose people have had no connection to
     it for 30 s, on any node. They may come back, and the seat beside them can be taken.
+    `clock` is the text of the matches' time control, null for none, and `speed` its class:
+    `bullet`, `blitz`, `rapid`, `classical` or `untimed`. `times` is the clock of a running match.
     """
 
     room: str
@@ -274,6 +277,9 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     length: str = ""
     options_text: str = ""
     away: tuple[int, ...] = ()
+    clock: str | None = None
+    speed: Word = "untimed"
+    times: ClockState | None = None
 
 
 class Outgoing(Struct, frozen=True, tag_field="t", omit_defaults=True):

@@ -201,6 +201,7 @@ class NextOffer(Struct, frozen=True):
     seats: tuple[int, ...]
     level: int | None
     title: str
+    clock: str | None = None
 
 
 class Substitution(Struct, frozen=True):

@@ -128,6 +128,7 @@ def environ(folder: Path, **more: str) -> dict[str, str]:
     changed = {
         "PYTHONPATH": str(ROOT),
         "XDG_STATE_HOME": str(folder / "state"),
+        "XDG_DATA_HOME": str(folder / "share"),
         "PLYROOM_WORKERS": "1",
         "TERM": "xterm",
         "PLYROOM_PLAIN": "1",
