@@ -139,7 +139,7 @@ class Connection:
     """A connection to a server; `connect` creates, runs and closes it.
 
     `identity`, `name`, `token` and `epoch` are those of the server's last welcome. `new_id` makes
-    the ids of commands.
+    the ids of commands, and `on_state` is called when the state of the connection changes.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class Connection:
         self._first_room = room
         self._timing = timing
         self._reconnect_limit_s = reconnect_limit_s
-        self._on_state = on_state or (lambda state: None)
+        self.on_state = on_state or (lambda state: None)
         self._on_notification = on_notification or (lambda notification: None)
         self._dial = dial
         self._jitter = jitter
@@ -275,7 +275,7 @@ class Connection:
                 return
             if self._outbox.is_open:
                 self._outbox.close()
-                self._on_state(state)
+                self.on_state(state)
                 lost_at_s = self._loop.time()
                 attempts = 0 if lost_at_s - opened_at_s >= self._timing.stable_s else attempts
             limit_s = self._reconnect_limit_s
@@ -297,7 +297,7 @@ class Connection:
         current = await self._open_socket(room)
         self._accept(current.welcome)
         self._open_outbox()
-        self._on_state(State.CONNECTED)
+        self.on_state(State.CONNECTED)
         if not self._first_welcome.done():
             self._first_welcome.set_result(None)
         closing: set[asyncio.Task[None]] = set()
