@@ -282,7 +282,7 @@ async def test_a_time_of_day_that_is_set_moves_no_running_clock() -> None:
     fake = FakeServer()
     wall_ms = 0
     clock = NodeClock(lambda: wall_ms + fake.now_ms(), fake.uptime_ms)
-    ports = {"now_ms": clock.now_ms, "follow_clock": clock.follow}
+    ports: dict[str, Any] = {"now_ms": clock.now_ms, "follow_clock": clock.follow}
     async with fake.hub(**ports) as hub, playing(fake, hub) as (room, ada, ben):
         await asyncio.sleep(10)
         wall_ms = 3_600_000
