@@ -144,7 +144,7 @@ class MatchClock:
             self.faults.append(f"I23: the clock of seat {seat} is {found}, not {expected}")
         self.used = self.used - self.used_by_move + spent
         self.used_by_move, self.since = 0, at
-        self.sides[seat] = found
+        self.sides[seat] = expected
         self.movers.append(seat)
         if not goes_on:
             self.turn, self.used, self.ended = 1 - seat, 0, self.ended | {seat}
