@@ -65,8 +65,8 @@ CHANGES: dict[str, tuple[str, Callable[[Message], bool], Callable[[Message], Non
     "released": ("released", lambda e: True, pair_plus("clocks_ms", 1), "I23"),
     "released later": ("released", lambda e: True, plus("from_ms", 10**6), "I23"),
     "taken back": ("took_back", lambda e: True, pair_plus("clocks_ms", 10**5), "I23"),
-    "early flag": ("finished", lambda e: e["how"] == "flag", plus("at", -10), "I24"),
-    "early noshow": ("finished", lambda e: e["how"] == "noshow", plus("at", -10), "I24"),
+    "early flag": ("finished", lambda e: e["how"] == "flag", plus("at", -11), "I24"),
+    "early noshow": ("finished", lambda e: e["how"] == "noshow", plus("at", -11), "I24"),
     "fallen with time": (
         "finished",
         lambda e: e["how"] == "flag",
