@@ -6,7 +6,8 @@ import click
 
 from client.address import Address
 from client.subcommands.connecting import connect_as_guest, find_server
-from client.subcommands.line_mode import closing_text, run_line_mode
+from client.subcommands.full_screen import show_room
+from client.subcommands.line_mode import closing_text
 from client.subcommands.options import (
     as_option,
     ascii_option,
@@ -51,10 +52,11 @@ def join(
             find_server(address, data) as server,
             connect_as_guest(server, name, room_id) as connection,
         ):
-            await run_line_mode(
+            await show_room(
                 connection,
                 server.address,
                 room_id,
+                plain=plain,
                 brief=brief,
                 is_ascii=is_ascii,
                 sit=True,

@@ -87,7 +87,10 @@ as_option = click.option(
     help="Your name in the room; each name is a separate guest.",
 )
 plain_option = click.option(
-    "--plain", is_flag=True, help="Plain lines of text: in pipes, for screen readers and braille."
+    "--plain",
+    is_flag=True,
+    help="Plain lines of text instead of the full screen, also for screen readers and braille"
+    " displays.  [env: PLYROOM_PLAIN=1]",
 )
 ascii_option = click.option(
     "--ascii",

@@ -11,8 +11,9 @@ from click.core import ParameterSource
 
 from client.address import DEFAULT_SERVER, Address, linked_ply
 from client.subcommands.connecting import Server, connect_as_guest, find_server
+from client.subcommands.full_screen import show_room
 from client.subcommands.games import list_games
-from client.subcommands.line_mode import closing_text, run_line_mode
+from client.subcommands.line_mode import closing_text
 from client.subcommands.options import (
     as_option,
     ascii_option,
@@ -254,10 +255,11 @@ def play(
             )
             room = (await connection.command(create)).room
             assert isinstance(room, str), "the ack of create names the room"
-            await run_line_mode(
+            await show_room(
                 connection,
                 server.address,
                 room,
+                plain=plain,
                 brief=brief,
                 is_ascii=is_ascii,
                 invite=friend,

@@ -4,7 +4,8 @@ import click
 
 from client.address import Address
 from client.subcommands.connecting import Server, connect_as_guest
-from client.subcommands.line_mode import closing_text, run_line_mode
+from client.subcommands.full_screen import show_room
+from client.subcommands.line_mode import closing_text
 from client.subcommands.options import (
     as_option,
     ascii_option,
@@ -49,10 +50,11 @@ def watch(
             if as_json:
                 await print_messages(connection, room_id, standard_output())
             else:
-                await run_line_mode(
+                await show_room(
                     connection,
                     address,
                     room_id,
+                    plain=plain,
                     brief=brief,
                     is_ascii=is_ascii,
                     text_at_end=closing_text(server, name),

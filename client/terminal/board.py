@@ -78,10 +78,10 @@ def draw_board(
     letters = figures or piece_letters(board)
     layout = lay_out(board.board, flip, max(map(visible_width, letters.values()), default=1))
     page: Page = {}
-    _draw_board_lines(page, layout)
+    draw_lines(page, layout)
     for row, col, label in layout.labels:
         _write(page, row, col, label)
-    marks = _marks_by_cell(board, position)
+    marks = marks_by_cell(board, position)
     codes = side_codes(board, colours) if colours else []
     styles = [f"{BOLD}\x1b[{code}m" for code in codes]
     chequered = squares(board.board, layout) if figures else {}
@@ -184,7 +184,8 @@ def _write(page: Page, row: int, col: int, text: str, style: str = "") -> None:
             page[row, col - 1] = ""
 
 
-def _draw_board_lines(page: Page, layout: Layout) -> None:
+def draw_lines(page: Page, layout: Layout) -> None:
+    """Draws the lines between the cells of a board."""
     for first, second in layout.lines:
         (row, col), (to_row, to_col) = sorted((layout.cells[first], layout.cells[second]))
         steps = max(to_row - row, abs(to_col - col) if to_row == row else 0)
@@ -266,7 +267,7 @@ def _style(kind: Kind, styles: Sequence[str], cell_side: int | None = None) -> s
 # --- marks and the lines below the board
 
 
-def _marks_by_cell(board: BoardView, position: PositionView) -> dict[str, list[tuple[str, str]]]:
+def marks_by_cell(board: BoardView, position: PositionView) -> dict[str, list[tuple[str, str]]]:
     """The characters around each marked cell, those of the most important mark first."""
     marks: dict[str, list[tuple[str, str]]] = {}
     for mark in sorted(_targets_by_mark(position), key=_rank):

@@ -7,6 +7,7 @@ so that a list of moves can be piped in, and it ends with the match.
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from contextlib import aclosing, suppress
 from typing import Any, Protocol, cast
 
@@ -99,7 +100,8 @@ class LineMode:
 
     With `sit` the user takes a free seat. `brief` leaves the boards out. `invite` prints how to
     invite an opponent. `read_move` reads what is neither a move by its id nor a command; without it
-    only the game's own notation is a move.
+    only the game's own notation is a move. `on_message` is called with the model after each
+    message, for a screen that draws it: moves and searches are then not printed.
     """
 
     def __init__(
@@ -114,12 +116,20 @@ class LineMode:
         brief: bool = False,
         invite: bool = False,
         read_move: MoveReader | None = None,
+        on_message: Callable[[Model, RoomMessage], None] | None = None,
     ) -> None:
         self._read_move = read_move
+        self._on_message = on_message
         self._connection = connection
         self._lines = lines
         self._output = output
-        self._transcript = Transcript(output, address, brief=brief, server_ms=connection.server_ms)
+        self._transcript = Transcript(
+            output,
+            address,
+            brief=brief,
+            server_ms=connection.server_ms,
+            is_drawn=on_message is not None,
+        )
         self._low_time = LowTime()
         #: Set when the model has changed, for the clock.
         self._ticked = asyncio.Event()
@@ -195,6 +205,8 @@ class LineMode:
             await self._introduce()
         else:
             self._transcript.show(before, self._model, message)
+        if self._on_message is not None:
+            self._on_message(self._model, message)
 
     async def _introduce(self) -> None:
         """Prints the room and its players, and with `sit` takes a free seat."""

@@ -73,11 +73,18 @@ class Transcript:
     """Prints the messages about one room, and the prompts.
 
     A move is printed when the view after it arrives, because that has its notation. `brief` leaves
-    the boards out. `server_ms` is the server's time, in ms since 1970, for the clocks.
+    the boards out, `is_drawn` the moves and searches too, because a screen draws them. `server_ms`
+    is the server's time, in ms since 1970, for the clocks.
     """
 
     def __init__(
-        self, output: Output, address: Address, *, brief: bool, server_ms: Callable[[], int]
+        self,
+        output: Output,
+        address: Address,
+        *,
+        brief: bool,
+        server_ms: Callable[[], int],
+        is_drawn: bool = False,
     ) -> None:
         self._output = output
         self._server_ms = server_ms
@@ -85,6 +92,7 @@ class Transcript:
         self._shown: Model | None = None
         self._address = address
         self._brief = brief
+        self._is_drawn = is_drawn
         #: The v at which this player sat down: a match that ended earlier does not end line mode.
         self.seated_at_v = 0
         #: Moves that wait for their notation: ply, seat and move.
@@ -314,7 +322,7 @@ class Transcript:
         stands below the board of this view.
         """
         board = words.board_of(model)
-        for ply, seat, played in self._unprinted_moves:
+        for ply, seat, played in [] if self._is_drawn else self._unprinted_moves:
             after = view.view if view is not None and view.ply == ply + 1 else None
             self._output.print(words.move_line(board, ply, seat, played, after))
         self._unprinted_moves.clear()
@@ -353,6 +361,8 @@ class Transcript:
 
     def _show_thinking(self, model: Model, thinking: Thinking) -> None:
         """Prints a due report of a search, and the log of a strategy that is done."""
+        if self._is_drawn:
+            return
         if thinking.log:
             self._output.print(thinking.log.rstrip("\n"))
         if self._search_reports.is_due(thinking, asyncio.get_running_loop().time()):
