@@ -305,9 +305,9 @@ async def test_the_clocks_of_an_older_program_are_filled_in(store: Store) -> Non
     assert [await store.projections.fill_clocks(limit) for limit in (1, 9, 9)] == [1, 2, 0]
     assert (await found("untimed"), await found("blitz")) == (["m3", "m2"], ["m1"])
     assert await found("bullet") == ["m4"]
-    match = await store.projections.match(MatchId("m1"))
-    assert match is not None
-    assert (match.clock, match.speed) == ("300+3", "blitz")
+    filled = await store.projections.match(MatchId("m1"))
+    assert filled is not None
+    assert (filled.clock, filled.speed) == ("300+3", "blitz")
 
 
 async def test_rooms_without_followers_for_long_are_not_in_the_list(store: Store) -> None:

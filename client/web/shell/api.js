@@ -2,8 +2,8 @@
  * Requests to the server's HTTP API. A function throws an ApiError when the server answers with an
  * error.
  *
- * @import {Assessment, BoardView, ClockState, EventMessage, HiddenMessage, Info, Occupant, MatchResult, Played,
- *     PositionView, RoomSummary} from "./protocol.js"
+ * @import {Assessment, BoardView, ClockState, EventMessage, HiddenMessage, Info, Occupant, MatchResult,
+ *     Notification, Played, PositionView, RoomSummary} from "./protocol.js"
  */
 
 /** @typedef {{title: string, default: string, offered: string[], free?: boolean, phrases?: Record<string, string>}} GameOption */
@@ -42,8 +42,10 @@
  */
 
 /**
- * Your matches, the latest first, and the rooms in which you wait for a player.
- * @typedef {{running: MatchSummary[], finished: MatchSummary[], waiting: RoomSummary[]}} MyMatches
+ * Your matches, the latest first, the rooms in which you wait for a player, those of the last hours in
+ * which another person still sits beside you, and what waits for you.
+ * @typedef {{running: MatchSummary[], finished: MatchSummary[], waiting: RoomSummary[],
+ *     rooms?: RoomSummary[], notifications?: Notification[]}} MyMatches
  */
 
 /** Maximum number of plies whose assessments the server returns for one request. */
@@ -274,8 +276,11 @@ export async function readAssessments(match, from, to) {
 /**
  * The events around a match, from its start up to the room's next match, without chat.
  * @param {string} match
+ * @param {string} room its room, which the server names only to players of an unlisted one
  * @returns {Promise<(EventMessage | HiddenMessage)[]>}
  */
-export async function readEvents(match) {
-    return (await request(`/api/matches/${encodeURIComponent(match)}/events`)).events;
+export async function readEvents(match, room) {
+    /** @type {{events: (EventMessage | HiddenMessage)[]}} */
+    const { events } = await request(`/api/matches/${encodeURIComponent(match)}/events`);
+    return events.map((event) => ({ ...event, room }));
 }

@@ -3,7 +3,7 @@
  * is a pure function, so a room that was resumed equals one that was never left.
  *
  * @import {Answer, Assessment, BoardView, ChatLine, EventMessage, HiddenMessage, Info, Joined, Lobby,
- *     MatchState, Message, MoveView, Occupant, Played, Player, PositionView, Proposal, RoomDescription,
+ *     MatchState, Message, MoveView, Notification, Occupant, Played, Player, PositionView, Proposal, RoomDescription,
  *     RoomSummary, Score, Snapshot, Thinking, Turn} from "./protocol.js"
  */
 
@@ -64,10 +64,11 @@ import { startedClock, withClock } from "./clock.js";
  * @property {Record<string, RoomSummary> | null} lobby the public rooms by id; null until the list
  *     arrives
  * @property {Room | null} room the followed room
+ * @property {Notification[]} waiting what waits for you in rooms that you are not in, the latest first
  */
 
 /** The model before the first message. @type {Model} */
-export const EMPTY_MODEL = Object.freeze({ you: null, epoch: null, lobby: null, room: null });
+export const EMPTY_MODEL = Object.freeze({ you: null, epoch: null, lobby: null, room: null, waiting: [] });
 
 /**
  * The model with another followed room, or none; `apply` ignores messages about other rooms.
@@ -76,7 +77,20 @@ export const EMPTY_MODEL = Object.freeze({ you: null, epoch: null, lobby: null, 
  * @returns {Model}
  */
 export function follow(model, id) {
-    return { ...model, room: id === null ? null : emptyRoom(id) };
+    return { ...model, room: id === null ? null : emptyRoom(id), waiting: model.waiting.filter(({ room }) => room !== id) };
+}
+
+/**
+ * The model with a notification, in place of an earlier one about the same room; one that says nothing
+ * only removes that one.
+ * @param {Model} model
+ * @param {Notification} notification
+ * @returns {Model}
+ */
+export function notify(model, notification) {
+    const { room, text } = notification;
+    const others = model.waiting.filter((each) => each.room !== room);
+    return { ...model, waiting: text && room !== model.room?.id ? [notification, ...others] : others };
 }
 
 /**
@@ -126,6 +140,8 @@ export function apply(model, message) {
             return applyWelcome(model, message.identity, message.name, message.epoch);
         case "lobby":
             return { ...model, lobby: applyLobby(model.lobby, message) };
+        case "notification":
+            return notify(model, message);
         case "ack":
         case "error":
         case "pong":
@@ -138,7 +154,7 @@ export function apply(model, message) {
 
 /**
  * Applies a welcome. Another epoch means another history (a restored backup), so the room starts
- * again without content.
+ * again without content. Notifications may have been missed: `listMyMatches` has them.
  * @param {Model} model
  * @param {string} identity
  * @param {string} name
@@ -148,7 +164,7 @@ export function apply(model, message) {
 function applyWelcome(model, identity, name, epoch) {
     const isNewEpoch = model.epoch !== null && model.epoch !== epoch;
     const room = model.room !== null && isNewEpoch ? emptyRoom(model.room.id) : model.room;
-    return { ...model, you: { identity, name }, epoch, room };
+    return { ...model, you: { identity, name }, epoch, room, waiting: [] };
 }
 
 /**
@@ -166,7 +182,7 @@ function applyLobby(lobby, message) {
 
 /**
  * @param {Room} room
- * @param {Exclude<Message, {t: "welcome" | "lobby" | "ack" | "error" | "pong"}>} message
+ * @param {Exclude<Message, {t: "welcome" | "lobby" | "notification" | "ack" | "error" | "pong"}>} message
  * @returns {Room}
  */
 function applyToRoom(room, message) {

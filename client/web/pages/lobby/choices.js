@@ -17,7 +17,9 @@ import { PERSONAS, STRATEGIES, aiFields, parseStrategy, sideName, strategyChoice
  * @property {string} level of the AI: a number, the id of a persona, or the choice of a strategy
  * @property {string} secondLevel of the second AI, when two play
  * @property {"0" | "1" | "random"} side
- * @property {"public" | "unlisted"} visibility
+ * @property {"public" | "unlisted"} visibility of a room with an AI
+ * @property {"public" | "unlisted"} atHome the visibility of a room for one screen; by default nobody
+ *     else sees it
  * @property {"public" | "unlisted"} invitation the visibility of a room for a friend; by default only
  *     people with its link find it
  * @property {"all" | "spectators" | "after"} [thinking] who may see the AI's thinking during a match;
@@ -28,6 +30,8 @@ import { PERSONAS, STRATEGIES, aiFields, parseStrategy, sideName, strategyChoice
  * @property {string | null} [start] the position from which the match starts, as text; it is not kept
  */
 
+/** Maximum length of a person's name on one screen, in characters. */
+export const MAX_NAME = 24;
 /** The number of choices that the lobby offers again with one click. */
 export const MAX_OFFERED = 3;
 /** The number of choices that the browser keeps, the latest first. */
@@ -54,6 +58,7 @@ export function validChoices(game, before = {}) {
         secondLevel: validLevel(game, before.secondLevel),
         side: oneOf(before.side, ["0", "1", "random"], "0"),
         visibility: oneOf(before.visibility, ["public", "unlisted"], "public"),
+        atHome: oneOf(before.atHome, ["public", "unlisted"], "unlisted"),
         invitation: oneOf(before.invitation, ["public", "unlisted"], "unlisted"),
         ...(before.thinking === "spectators" || before.thinking === "after" ? { thinking: before.thinking } : null),
         ...(before.help === true ? { help: true } : null),
@@ -109,8 +114,8 @@ export function createCommand(choices, chance) {
  * Whether anyone finds the room, or only people with its link.
  * @param {Choices} choices
  */
-export function visibilityOf({ opponent, visibility, invitation }) {
-    return opponent === "friend" ? invitation : visibility;
+export function visibilityOf({ opponent, visibility, atHome, invitation }) {
+    return { friend: invitation, screen: atHome, ai: visibility, duel: visibility }[opponent];
 }
 
 /**

@@ -6,7 +6,7 @@
  * @import {GameDescription, LessonSummary, MatchSummary, MyMatches} from "../../shell/api.js"
  * @import {Content} from "../../shell/elements.js"
  * @import {Choices} from "./choices.js"
- * @import {Way} from "./doors.js"
+ * @import {Names, Way} from "./doors.js"
  * @import {Model} from "../../shell/model.js"
  * @import {GameSheet} from "./sheet.js"
  * @import {ClockField} from "../../ui/clock/field.js"
@@ -19,7 +19,7 @@ import { MAX_OFFERED, createCommand, keepChoices, readChoices, validChoices } fr
 import { choicesThrough, drawDoors, headingOf } from "./doors.js";
 import { drawGames, drawOffered } from "./games.js";
 import { drawLatest, drawLearn, drawTerminal } from "./inside.js";
-import { drawMine, drawPublic } from "./rooms.js";
+import { drawMine, drawPublic, isOneScreen } from "./rooms.js";
 import { sentence } from "../../shell/words.js";
 
 /** Maximum number of finished matches in the lobby. */
@@ -60,6 +60,8 @@ export class LobbyPage {
     #way = null;
     /** The time control of what a door starts; it is loaded when a door is opened. @type {ClockField | null} */
     #clock = null;
+    /** The names of two people on this screen. @type {Names} */
+    #names = ["", ""];
     /** The latest finished matches; null before they arrive. @type {MatchSummary[] | null} */
     #latest = shown.latest;
     /** All lessons, in the recommended order. @type {LessonSummary[]} */
@@ -95,8 +97,8 @@ export class LobbyPage {
 
     /** @param {Model} before */
     onModelChange(before) {
-        const { lobby, you } = this.#app.model;
-        if (you && before.you !== you) void this.#refreshMine(0);
+        const { lobby, you, waiting } = this.#app.model;
+        if (you && (before.you !== you || before.waiting !== waiting)) void this.#refreshMine(0);
         else if (you && before.lobby && before.lobby !== lobby) void this.#refreshMine(REFRESH_MS);
     }
 
@@ -121,6 +123,7 @@ export class LobbyPage {
         try {
             this.#games = await listGames();
             this.#kept = readChoices(this.#games);
+            this.#names = this.#kept.find(({ names }) => names)?.names ?? this.#names;
             this.#app.update();
             // The next click may open a sheet; if this fails, that click tries again.
             loadSheet().catch(() => {});
@@ -145,6 +148,7 @@ export class LobbyPage {
         if (this.#isStopped) return;
         try {
             shown.mine = this.#mine = await listMyMatches();
+            this.#app.noteWaiting(this.#mine);
         } catch (error) {
             // They stay as they are; the next change of the lobby requests them again.
             if (!(error instanceof ApiError || error instanceof TypeError)) throw error;
@@ -168,7 +172,10 @@ export class LobbyPage {
                 { class: "play" },
                 drawOffered(games, this.#kept.slice(0, MAX_OFFERED), this.#isCreating, (choices) => void this.#play(choices)),
                 isNarrow ? mine : null,
-                drawDoors(this.#way, (way) => this.#openDoor(way)),
+                drawDoors(this.#way, (way) => this.#openDoor(way), this.#names, (names) => {
+                    this.#names = names;
+                    this.#app.update();
+                }),
                 this.#drawGames(),
             ),
             h(
@@ -239,7 +246,8 @@ export class LobbyPage {
      * @param {GameDescription} game
      */
     #start(way, game) {
-        const choices = choicesThrough(way, game, { ...this.#before(game, false), ...this.#chosenClock() });
+        const before = { ...this.#before(game, false), ...this.#chosenClock() };
+        const choices = choicesThrough(way, game, before, this.#names);
         if (choices) void this.#play(choices);
     }
 
@@ -258,7 +266,7 @@ export class LobbyPage {
      */
     async #open(game) {
         const before = { ...this.#before(game), ...(this.#way !== null && this.#chosenClock()) };
-        const through = this.#way && this.#way !== "more" ? choicesThrough(this.#way, game, before) : null;
+        const through = this.#way && this.#way !== "more" ? choicesThrough(this.#way, game, before, this.#names) : null;
         const choices = through ?? validChoices(game, this.#way === "more" ? { ...before, opponent: "ai" } : before);
         const sheets = await loadSheet().catch(() => null);
         if (sheets === null) return this.#app.toast("The server did not send this part of the page; try again.");
@@ -284,11 +292,41 @@ export class LobbyPage {
     }
 
     /**
+     * The user's running match of the same game on one screen, which a new one would stand beside.
+     * @param {Choices} choices
+     */
+    #unfinished({ game, opponent }) {
+        if (opponent !== "screen") return undefined;
+        return this.#mine?.running.find((match) => match.game === game && isOneScreen(match));
+    }
+
+    /**
+     * Asks whether to go on with an unfinished match.
+     * @param {MatchSummary} match
+     */
+    async #goesOn({ title, length }) {
+        const dialogs = await import("../../ui/dialogs.js").catch(() => null);
+        if (dialogs === null) return false;
+        const answer = await dialogs.openDialog({
+            title: `Go on with ${title}?`,
+            name: "confirm",
+            content: h("p", null, `Your match on this screen is not over: ${length}. A new one does not end it.`),
+            buttons: [h("button", { value: "new" }, "New match"), h("button", { value: "on", class: "main", autofocus: true }, "Go on")],
+        });
+        return answer !== "new";
+    }
+
+    /**
      * Creates a room and enters it. Resolves with the refusal, or with null.
      * @param {Choices} choices
      * @returns {Promise<CommandError | null>}
      */
     async #create(choices) {
+        const unfinished = this.#unfinished(choices);
+        if (unfinished && (await this.#goesOn(unfinished))) {
+            this.#app.navigate(`/room/${unfinished.room}`);
+            return null;
+        }
         try {
             const { room } = await this.#app.session.command(createCommand(choices, Math.random()));
             keepChoices(choices);

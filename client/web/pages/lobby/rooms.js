@@ -108,19 +108,28 @@ function gameOf(games, id) {
  * @param {number} server_ms the server's time
  * @returns {Content}
  */
-export function drawMine({ lobby, you: person }, games, mine, server_ms) {
+export function drawMine({ lobby, you: person, waiting }, games, mine, server_ms) {
     const you = person?.identity;
     const rooms = Object.values(lobby ?? {}).filter((room) => hasSeat(room, you));
     const now_ms = Date.now();
-    const finished = mine?.finished ?? [];
+    const whatWaits = new Map(waiting.map(({ room, what }) => [room, what ?? ""]));
+    const between = mine?.rooms ?? [];
+    const inRooms = new Set(between.map(({ room }) => room));
+    // The rooms list their matches.
+    const finished = (mine?.finished ?? []).filter(({ room }) => !inRooms.has(room));
     const over = new Set(finished.map(({ match }) => match));
-    const running = (mine?.running ?? []).filter(({ match }) => !over.has(match));
+    const running = (mine?.running ?? []).filter(({ match, room }) => !over.has(match) && !inRooms.has(room));
     const started = new Set(running.map(({ room }) => room));
-    const known = [...rooms, ...(mine?.waiting ?? [])].filter(({ room }) => !started.has(room));
+    const known = [...rooms, ...(mine?.waiting ?? [])].filter(({ room }) => !started.has(room) && !inRooms.has(room));
+    const offers = new Set(["rematch", "next"]);
+    const isOffered = (/** @type {RoomSummary} */ { room }) => offers.has(whatWaits.get(room) ?? "");
+    const drawBetween = (/** @type {RoomSummary} */ room) => drawMyRoom(room, you, gameOf(games, room.game), whatWaits.get(room.room));
     const unique = [...new Map(known.map((room) => [room.room, room])).values()];
     const lines = [
-        ...running.map((match) => drawMyMatch(match, you, gameOf(games, match.game), now_ms, lobby?.[match.room]?.times ?? match.times, server_ms)),
+        ...between.filter(isOffered).map(drawBetween),
+        ...running.map((match) => drawMyMatch(match, you, gameOf(games, match.game), now_ms, lobby?.[match.room]?.times ?? match.times, server_ms, whatWaits.get(match.room))),
         ...unique.map((room) => drawMyRoom(room, you, gameOf(games, room.game))),
+        ...between.filter((room) => !isOffered(room)).map(drawBetween),
         ...finished.map((match) => drawMyMatch(match, you, gameOf(games, match.game), now_ms)),
     ];
     if (lines.length === 0) return null;
@@ -139,8 +148,9 @@ export function drawMine({ lobby, you: person }, games, mine, server_ms) {
  * @param {number} now_ms
  * @param {ClockState | null} [clock] of a running match
  * @param {number} [server_ms] the server's time
+ * @param {string} [waits] what waits for you in its room
  */
-function drawMyMatch(match, you, game, now_ms, clock = null, server_ms = 0) {
+function drawMyMatch(match, you, game, now_ms, clock = null, server_ms = 0, waits = "") {
     const seat = Math.max(0, match.seats.findIndex((occupant) => occupant.identity === you));
     const { over } = match;
     const time_ms = match.finished_ms ?? match.started_ms;
@@ -155,9 +165,12 @@ function drawMyMatch(match, you, game, now_ms, clock = null, server_ms = 0) {
             clock ? h("span", { class: "left-times", key: "times" }, drawLeft(clock, seat, server_ms), drawLeft(clock, 1 - seat, server_ms)) : null,
             clock ? null : h("time", { class: "muted", datetime: new Date(time_ms).toISOString() }, agoText(time_ms, now_ms)),
         ),
-        h("span", { class: over ? "hint muted" : "hint" }, over ? resultText(over, seat, match, game) : turnText(match, seat, game)),
+        h("span", { class: over ? "hint muted" : "hint" }, over ? resultText(over, seat, match, game) : (OFFERS[waits] ?? turnText(match, seat, game))),
     );
 }
+
+/** What the opponent offers in a room, in a few words. @type {Record<string, string | undefined>} */
+const OFFERS = { draw: "Offers a draw", takeback: "Asks to take back", rematch: "Offers a rematch", next: "Proposes a game" };
 
 /**
  * Whose turn it is in a running match: "Your turn", "Their turn"; on one screen "White to move".
@@ -176,7 +189,7 @@ function turnText(match, seat, game) {
  * Whether one player plays both sides.
  * @param {{seats: (Occupant | null)[]}} match
  */
-function isOneScreen({ seats }) {
+export function isOneScreen({ seats }) {
     return seats[0]?.kind !== "ai" && seats[0]?.identity === seats[1]?.identity;
 }
 
@@ -196,9 +209,11 @@ function resultText(over, seat, match, game) {
  * @param {RoomSummary} room
  * @param {string | undefined} you
  * @param {GameDescription | undefined} game
+ * @param {string} [waits] what waits for you in the room
  */
-function drawMyRoom(room, you, game) {
+function drawMyRoom(room, you, game, waits = "") {
     const opponent = room.seats.find((occupant) => occupant && occupant.identity !== you);
+    const state = { playing: "Play on", open: "Invite", finished: "Play again" }[room.state];
     return h(
         "li",
         { key: room.room, "data-room": room.room },
@@ -208,7 +223,7 @@ function drawMyRoom(room, you, game) {
             game ? drawPicture(game) : null,
             drawTitle(room.title, [roomText(room, opponent?.name), room.clock && controlText(room.clock)].filter(Boolean).join(" · ")),
         ),
-        h("span", { class: "hint" }, room.state === "playing" ? "Play on" : "Invite"),
+        h("span", { class: "hint" }, OFFERS[waits] ?? state),
     );
 }
 

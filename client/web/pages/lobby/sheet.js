@@ -10,7 +10,7 @@
 import { drawPicture } from "../../board/pictures/picture.js";
 import { h, render } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
-import { VERBS, visibilityOf } from "./choices.js";
+import { MAX_NAME, VERBS, visibilityOf } from "./choices.js";
 import { PositionField } from "./position-field.js";
 import { ClockField } from "../../ui/clock/field.js";
 import { drawRules } from "../../ui/rules.js";
@@ -183,18 +183,19 @@ function drawVisibility(choices, change) {
     const visibility = visibilityOf(choices);
     const pick = (/** @type {string} */ value) => {
         const picked = /** @type {Choices["visibility"]} */ (value);
-        change(choices.opponent === "friend" ? { invitation: picked } : { visibility: picked });
+        const field = { friend: "invitation", screen: "atHome", ai: "visibility", duel: "visibility" }[choices.opponent];
+        change({ [field]: picked });
     };
     const [legend, labels] =
         choices.opponent === "friend"
             ? ["The other seat is for", { unlisted: "My friend", public: "Anyone" }]
-            : ["The room is", { public: "Public", unlisted: "Unlisted" }];
+            : ["Who can watch", { public: "Anyone", unlisted: "Only with the link" }];
     const about =
         visibility === "unlisted"
-            ? "Only people with its link can find the room."
+            ? "The room is not in the lobby: only people with its link can find it."
             : choices.opponent === "friend"
               ? "The first who presses Join in the lobby, or who opens the link, may play."
-              : "Anyone on this server can watch.";
+              : "The room is in the lobby, and its matches are in everyone's replays.";
     return drawChoice("visibility", legend, labels, visibility, pick, about);
 }
 
@@ -261,9 +262,6 @@ function drawLevels(game, choices, change) {
             : null,
     ];
 }
-
-/** Maximum length of a person's name, in characters. */
-const MAX_NAME = 24;
 
 /**
  * The names of two people on one screen.

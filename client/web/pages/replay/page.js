@@ -23,7 +23,7 @@ import { MatchAnalysis } from "./analysis.js";
 import { ChanceView } from "./chances.js";
 import { LoadedMatch } from "./loaded-match.js";
 import { Navigation } from "./navigation.js";
-import { drawFailure, drawInfo, drawMoveCard, drawPlayback, drawPrintHead, drawSlider } from "./parts.js";
+import { drawFailure, drawInfo, drawMoveCard, drawPlayback, drawPrintHead, drawResult, drawSlider } from "./parts.js";
 import { openDownload, openEmbed } from "./files.js";
 import { drawReport } from "./report.js";
 import { Searches } from "./searches.js";
@@ -264,6 +264,7 @@ export class ReplayPage {
             line.isOpen
                 ? h("p", { class: "status" }, "Better line", h("span", { class: "muted" }, ` in place of ${text}`))
                 : h("p", { class: "status" }, text, played ? h("span", { class: "muted" }, ` of ${match.length}`) : null),
+            !line.isOpen && match.over && (shown === 0 || shown === match.moves.length) ? drawResult(match, match.over) : null,
             line.isOpen
                 ? drawLine(line, () => line.close())
                 : drawVerdict(this.#analysis.at(shown - 1), played, {

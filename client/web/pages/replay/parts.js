@@ -98,9 +98,7 @@ export function drawMoveCard(match, { shown, go, analysis, playOn, isOpening, do
         markOf: (ply) => markOf(analysis.at(ply)),
     });
     const { over } = match;
-    const result = over
-        ? h("p", { class: "result" }, h("b", null, pointsText(over)), ` ${resultText(over, match.view)}: ${over.reason}`)
-        : null;
+    const result = over ? drawResult(match, over) : null;
     const substitutions = (over?.substitutions ?? []).map((substitution) =>
         h("p", { class: "muted" }, substitutionText(substitution, match.moves)),
     );
@@ -118,6 +116,15 @@ export function drawMoveCard(match, { shown, go, analysis, playOn, isOpening, do
             match.formats ? h("button", { class: "small", onclick: download }, "Download") : null,
         ),
     );
+}
+
+/**
+ * The result of the match: its points and why it ended.
+ * @param {StoredMatch} match
+ * @param {NonNullable<StoredMatch["over"]>} over
+ */
+export function drawResult({ view }, over) {
+    return h("p", { class: "result", key: "result" }, h("b", null, pointsText(over)), ` ${resultText(over, view)}: ${over.reason}`);
 }
 
 /**
@@ -151,7 +158,7 @@ export function drawInfo(app, match, { share, shown, flip, embed, clock }) {
         h(
             "div",
             { class: "actions" },
-            h("a", { class: "button", href: `/room/${match.room}` }, "The room"),
+            match.room ? h("a", { class: "button", href: `/room/${match.room}` }, "The room") : null,
             drawFlip(flip),
             drawSettingsButton(app),
             h("button", { class: "small", onclick: () => print() }, "Print"),

@@ -145,6 +145,7 @@ export function toastText(event, room, seat) {
         case "started": {
             const side = event.seats.findIndex(({ identity }) => identity === room.seats[seat]?.identity);
             if (event.title) return `Next game: ${event.title}`;
+            if (isOneScreen(room)) return event.number > 1 ? "New match" : null;
             return event.number > 1 ? `New match: you play ${sideName(room.description?.view, side)}` : null;
         }
         case "declined":

@@ -243,10 +243,10 @@ function nextGameCommand(app, room, { game, options, side, level }, clock) {
  * @param {(value: string) => void} pick
  * @returns {Content}
  */
-function drawOption(name, { title, offered, free }, value, pick) {
+function drawOption(name, { title, offered, free, phrases }, value, pick) {
     const write = (/** @type {Event} */ { currentTarget }) =>
         currentTarget instanceof HTMLInputElement && pick(currentTarget.value.trim());
-    const labels = /** @type {[string, string][]} */ (offered.map((text) => [text, text]));
+    const labels = /** @type {[string, string][]} */ (offered.map((text) => [text, phrases?.[text] ?? text]));
     return h(
         "label",
         { key: `option ${name}` },

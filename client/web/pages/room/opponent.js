@@ -236,9 +236,9 @@ function drawTakebackRequest(app, room) {
 function drawProposal(app, room, clock) {
     const { model } = app;
     if (!room.next) return null;
-    const { seat, v, title, options, seats, level } = room.next;
+    const { seat, v, title, options, options_text, seats, level } = room.next;
     const isOwn = seat === mySeat(model);
-    const words = optionsText({ options: options ?? {} });
+    const words = optionsText({ options: options ?? {}, options_text: options_text ?? "" });
     const sides = seats?.[0] === 0 ? "on the same sides" : "with the sides swapped";
     const game = [title, words && `(${words})`, `${[sides, level && `level ${level}`, clock].filter(Boolean).join(", ")}.`].filter(Boolean).join(" ");
     const sentence = isOwn ? `You propose ${game}${absentText(app, room)}` : `${occupantName(room.seats[seat])} proposes ${game}`;

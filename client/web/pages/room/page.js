@@ -396,7 +396,7 @@ export class RoomPage {
                     this.#canTurnBoard(room) ? drawFlip(() => this.#turnBoard()) : null,
                 ),
             ),
-            over ? this.#parts.after.shown?.drawScore(room) : null,
+            over ? [this.#parts.after.shown?.drawNewcomer(room), this.#parts.after.shown?.drawScore(room)] : null,
             over && room.frozen !== null && isClosed(room) ? h("p", { class: "muted" }, frozenText(room.frozen, false)) : null,
             room.match && !over ? opponent?.drawGone(room) : null,
             this.#parts.clock.shown?.drawState(room),

@@ -61,6 +61,16 @@ export function scoreBetween(room) {
 }
 
 /**
+ * Whether the player who sat first in the first match of the two now sits second.
+ * @param {Room} room
+ */
+export function isSwapped(room) {
+    const keys = playerKeys(room.seats);
+    const score = keys && seriesOf(room).find(({ players }) => keys.every((key) => players.includes(key)));
+    return score?.players[0] === keys?.[1] && score !== undefined;
+}
+
+/**
  * Half points as points: "2", "½", "2½".
  * @param {number} halves
  */
