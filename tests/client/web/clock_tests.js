@@ -267,3 +267,19 @@ test("a refused control is shown at the form, and another choice takes the refus
     document.querySelector("input[value='']").click();
     assertEqual(field.value, null);
 });
+
+/** The golden logs of matches with clocks (tests/data/logs): the server and the terminal read them too. */
+const LOGS = ["bronstein", "byo-yomi", "canadian", "delay", "extra-turns", "fischer", "noshow", "stages", "sudden"];
+
+test("the golden logs with clocks make the server's clocks, with or without a snapshot", async () => {
+    const read = async (file) => (await fetch(`/tests/data/logs/clock-${file}`)).text();
+    const filled = (clock) => ({ ...clock, running: clock.running ?? null, used_ms: clock.used_ms ?? 0, held: clock.held ?? null, stages: clock.stages ?? null, periods: clock.periods ?? null });
+    const sorted = (clock) => Object.entries(filled(clock)).sort();
+    for (const name of LOGS) {
+        const { player } = JSON.parse(await read(`${name}.json`));
+        const entries = (await read(`${name}.jsonl`)).trim().split("\n").map((line) => JSON.parse(line));
+        const events = entries.map(({ at, body }, i) => ({ t: "event", room: "r", v: i + 1, at, ...body }));
+        const { room } = events.reduce((model, event) => apply(model, event), follow(EMPTY_MODEL, "r"));
+        assertEqual([name, room.v, room.clock, sorted(room.match.clock)], [name, player.v, player.clock, sorted(player.match.clock)]);
+    }
+});

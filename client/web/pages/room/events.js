@@ -9,7 +9,7 @@
 
 import { isolated } from "../../shell/isolation.js";
 import { apply, follow, headPly } from "../../shell/model.js";
-import { isOneScreen, legalMoves, mySeat } from "../../shell/viewer.js";
+import { isOneScreen, legalMoves, mySeat } from "./viewer.js";
 import { resultFor } from "../../ui/table.js";
 import { occupantName, plural, resultText, sideName } from "../../shell/words.js";
 
