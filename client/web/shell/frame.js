@@ -208,8 +208,8 @@ export function drawWaiting([latest, ...others], close) {
     if (!latest) return null;
     const { room, text } = latest;
     return h(
-        "div",
-        { class: "waiting", key: "waiting" },
+        "aside",
+        { class: "waiting", key: "waiting", "aria-label": "Waits for you" },
         h("a", { class: "go", href: `/room/${room}` }, h("span", null, text), h("b", null, "Go")),
         others.length > 0 ? h("a", { href: "/" }, `and ${others.length} more`) : null,
         h("button", { class: "icon-button", "aria-label": "Close", onclick: () => close(room) }, icon("cross")),
