@@ -284,11 +284,11 @@ async def test_an_evening_goes_on_on_one_screen_and_against_the_computer(
         assert await audit(ada.page) == []
         await ada.button("Tic-tac-toe").click()
         for cell in ("a1", "b1", "a2", "b2", "a3"):
-            await ada.cell(cell).click()
+            await ada.play(cell)
         await expect(ada.page.locator(".state .series")).to_have_text("Mia 1 : 0 Tom")
         await propose(ada, "Connect four")
         await expect(ada.page.locator(".player[data-seat='0'] .who")).to_have_text("Tom")
-        await ada.cell("d1").click()
+        await ada.play("d1")
         room = ada.page.url
         await ada.go("/")
         await ada.button("Two on this screen").click()
