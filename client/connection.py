@@ -36,7 +36,7 @@ from client.messages import (
 from client.outbox import Outbox
 from client.pending import PendingCommands
 from client.readers import FollowedRooms, LobbyReaders
-from client.timing import Timing
+from client.timing import ServerTime, Timing
 from client.transport import Dial, Socket, SocketClosed, dial
 from server.commands import Create
 from server.protocol.codes import Close, Code
@@ -139,7 +139,7 @@ class Connection:
     """A connection to a server; `connect` creates, runs and closes it.
 
     `identity`, `name`, `token` and `epoch` are those of the server's last welcome. `new_id` makes
-    the ids of commands.
+    the ids of commands, and `on_state` is called when the state of the connection changes.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class Connection:
         self._first_room = room
         self._timing = timing
         self._reconnect_limit_s = reconnect_limit_s
-        self._on_state = on_state or (lambda state: None)
+        self.on_state = on_state or (lambda state: None)
         self._on_notification = on_notification or (lambda notification: None)
         self._dial = dial
         self._jitter = jitter
@@ -176,6 +176,7 @@ class Connection:
         self._pending = PendingCommands(self._outbox, timing, jitter)
         self._rooms = FollowedRooms(self._outbox, timing, jitter, new_id)
         self._lobby = LobbyReaders(self._outbox, new_id)
+        self._server_time = ServerTime()
         self._last_received_s = 0.0
         self._was_renamed = asyncio.Event()
         self._is_closing = False
@@ -227,6 +228,10 @@ class Connection:
         self._was_renamed.set()
         return opened.welcome.name
 
+    def server_ms(self) -> int:
+        """The server's time now, in ms since 1970, as far as its messages tell it."""
+        return self._server_time.now_ms(self._loop.time())
+
     # --- connecting and reconnecting
 
     async def _run(self) -> None:
@@ -270,7 +275,7 @@ class Connection:
                 return
             if self._outbox.is_open:
                 self._outbox.close()
-                self._on_state(state)
+                self.on_state(state)
                 lost_at_s = self._loop.time()
                 attempts = 0 if lost_at_s - opened_at_s >= self._timing.stable_s else attempts
             limit_s = self._reconnect_limit_s
@@ -292,7 +297,7 @@ class Connection:
         current = await self._open_socket(room)
         self._accept(current.welcome)
         self._open_outbox()
-        self._on_state(State.CONNECTED)
+        self.on_state(State.CONNECTED)
         if not self._first_welcome.done():
             self._first_welcome.set_result(None)
         closing: set[asyncio.Task[None]] = set()
@@ -320,6 +325,8 @@ class Connection:
         """Takes identity, token and epoch from the welcome of a new socket."""
         self.identity, self.name = welcome.identity, welcome.name
         self.token = welcome.token or self.token
+        self._server_time.restart()
+        self._server_time.observe(welcome.at, self._loop.time())
         if self.epoch != welcome.epoch:
             self.epoch = welcome.epoch
             self._rooms.require_snapshots()
@@ -444,9 +451,11 @@ class Connection:
                 self._rooms.deliver(message)
             case Lobby():
                 self._lobby.deliver(message)
+            case Pong(at=at):
+                self._server_time.observe(at, self._last_received_s)
             case Notification():
                 self._on_notification(message)
-            case Welcome() | Pong():
+            case Welcome():
                 pass
             case _:
                 assert_never(message)

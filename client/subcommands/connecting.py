@@ -4,7 +4,7 @@ import sys
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -25,27 +25,44 @@ OWN_SERVER_RECONNECT_LIMIT_S = 5
 RECONNECT_LIMIT_S = 120
 
 
-@asynccontextmanager
-async def server_address(url: Address | None, data: Path | None) -> AsyncIterator[Address]:
-    """Yields `url`; without one, runs a server on this machine and yields its address."""
-    if url is not None:
-        yield url
-        return
-    from client.own_server import own_server
+class Server(NamedTuple):
+    """A server for a command: whether it is the user's own, and whether this command started it.
 
-    if sys.stderr.isatty():
-        click.echo("Starting a server on this machine …", err=True)
-    async with own_server(data) as address:
-        yield address
+    `data` is the folder of the user's own server; None if that keeps nothing.
+    """
+
+    address: Address
+    is_own: bool = False
+    is_started: bool = False
+    data: Path | None = None
+
+
+@asynccontextmanager
+async def find_server(url: Address | None, data: Path | None) -> AsyncIterator[Server]:
+    """Yields the server at `url`; without one that which uses the data folder, or else runs one on
+    this machine. Without a folder too, that server keeps nothing.
+    """
+    if url is not None:
+        yield Server(url)
+        return
+    from client.own_server import own_server, server_of_folder
+
+    def on_start() -> None:
+        if sys.stderr.isatty():
+            click.echo("Starting a server on this machine …", err=True)
+
+    if data is None:
+        on_start()
+        async with own_server(None) as address:
+            yield Server(address, is_own=True, is_started=True)
+        return
+    async with server_of_folder(data, on_start) as (address, is_started):
+        yield Server(address, True, is_started, data)
 
 
 @asynccontextmanager
 async def connect_as_guest(
-    address: Address,
-    name: str | None,
-    is_own_server: bool = False,
-    data: Path | None = None,
-    room: str | None = None,
+    server: Server, name: str | None, room: str | None = None
 ) -> "AsyncIterator[Connection]":
     """Yields a connection as the guest whose token is stored for this server.
 
@@ -76,18 +93,18 @@ async def connect_as_guest(
 
     def on_notification(notification: "Notification") -> None:
         if notification.text:
-            command = f"plyroom join {address.room_url(notification.room)}"
+            command = f"plyroom join {server.address.room_url(notification.room)}"
             output.report(f"{notification.text} {command}")
 
-    tokens = await asyncio.to_thread(guest_tokens, address, name, is_own_server, data)
+    tokens = await asyncio.to_thread(guest_tokens, server.address, name, server.is_own, server.data)
     limit_s = RECONNECT_LIMIT_S if not output.interactive else None
-    if is_own_server:
+    if server.is_started:
         limit_s = OWN_SERVER_RECONNECT_LIMIT_S
 
     def connect_with(token: str | None) -> "AbstractAsyncContextManager[Connection]":
-        guest_name = name or ("You" if is_own_server else None)
+        guest_name = name or ("You" if server.is_started else None)
         return connect(
-            str(address), token, guest_name, room=room, reconnect_limit_s=limit_s,
+            str(server.address), token, guest_name, room=room, reconnect_limit_s=limit_s,
             on_state=on_state, on_notification=on_notification,
         )  # fmt: skip
 

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from client.address import DEFAULT_SERVER, Address, linked_ply, parse_address
-from client.subcommands.connecting import server_address
+from client.subcommands.connecting import find_server
 from client.subcommands.options import (
+    ascii_option,
     data_option,
     json_option,
     parse_link_argument,
     plain_option,
+    typed,
     url_option,
 )
 from client.subcommands.running import call_api, run_to_end
@@ -37,11 +39,13 @@ if TYPE_CHECKING:
 @url_option
 @data_option
 @json_option
+@ascii_option
 @plain_option
 def replay(
     match: str,
     ply: int | None,
     is_analysed: bool,
+    is_ascii: bool,
     url: Address | None,
     data: Path | None,
     as_json: bool,
@@ -56,14 +60,16 @@ def replay(
     ply = linked_ply(match) if ply is None else ply
     if data is None or linked_server is not None or url is not None:
         address = linked_server or url or parse_address(DEFAULT_SERVER)
-        _replay(address, match_id, ply, as_json, is_analysed)
+        _replay(address, match_id, ply, as_json, is_analysed, is_ascii)
         return
 
     import asyncio
 
     async def run() -> None:
-        async with server_address(None, data) as address:
-            await asyncio.to_thread(_replay, address, match_id, ply, as_json, is_analysed, data)
+        async with find_server(None, data) as server:
+            await asyncio.to_thread(
+                _replay, server.address, match_id, ply, as_json, is_analysed, is_ascii, data
+            )
 
     run_to_end(run())
 
@@ -74,6 +80,7 @@ def _replay(
     ply: int | None,
     as_json: bool,
     is_analysed: bool,
+    is_ascii: bool,
     data: Path | None = None,
 ) -> None:
     from msgspec.structs import replace
@@ -101,7 +108,7 @@ def _replay(
     record = replace(
         record, assessments=call_api(lambda: fetch_assessments(address, record, first, last))
     )
-    output = standard_output()
+    output = standard_output(is_ascii)
     if as_json:
         print_json(record, views, output, ply, report)
     elif output.interactive:
@@ -109,7 +116,9 @@ def _replay(
     else:
         print_match(record, views, output, ply, report)
     if not as_json and ply is None:
-        where = f"{address}/match/{match_id}" if data is None else f"{match_id} --data {data}"
+        where = (
+            f"{address}/match/{match_id}" if data is None else f"{match_id} --data {typed(data)}"
+        )
         output.report(f"To keep it as a file: plyroom export {where} -o FILE.pgn")
     if report is not None and not as_json:
         from client.subcommands.analyse import print_way_on

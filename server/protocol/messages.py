@@ -234,6 +234,7 @@ class Proposal(Struct, frozen=True, omit_defaults=True):
     level: int | None = None
     title: str | None = None
     options_text: str = ""
+    clock: str | None = None
 
 
 class ChatLine(Struct, frozen=True, omit_defaults=True):
@@ -272,6 +273,8 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     `away` lists the seats of a room that waits for a player whose people have had no connection to
     it for 30 s, on any node. They may come back, and the seat beside them can be taken.
     `offers` are the open offers of the next match, between two matches.
+    `clock` is the text of the matches' time control, null for none, and `speed` its class:
+    `bullet`, `blitz`, `rapid`, `classical` or `untimed`. `times` is the clock of a running match.
     """
 
     room: str
@@ -287,6 +290,9 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     options_text: str = ""
     away: tuple[int, ...] = ()
     offers: tuple[OpenOffer, ...] = ()
+    clock: str | None = None
+    speed: Word = "untimed"
+    times: ClockState | None = None
 
 
 class Outgoing(Struct, frozen=True, tag_field="t", omit_defaults=True):

@@ -202,6 +202,7 @@ class NextOffer(Struct, frozen=True):
     level: int | None
     title: str
     options_text: str = ""
+    clock: str | None = None
 
 
 class Substitution(Struct, frozen=True):

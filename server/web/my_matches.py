@@ -14,9 +14,10 @@ from server.ids import IdentityId, MatchId
 from server.ports import Ports
 from server.protocol import messages as wire
 from server.protocol.notifications import notice, waiting_in
+from server.protocol.views import clock_state
 from server.store.base import DAY_MS, StoredMatch
 from server.web.answers import ApiError, json_answer
-from server.web.matches import Matches
+from server.web.matches import Matches, Record
 from server.web.senders import guest_of
 
 #: Maximum number of running matches in the answer.
@@ -43,6 +44,19 @@ _decode_options = msgspec.json.decode
 _decode_seats = msgspec.json.Decoder(tuple[Occupant, ...]).decode
 
 
+class Turn(msgspec.Struct, frozen=True):
+    """The seat to move in a running match, None where the rules cannot replay the moves, and the
+    match's clock, if it has one.
+    """
+
+    seat: int | None
+    times: wire.ClockState | None
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of the match's entry."""
+        return {"turn": self.seat, "times": self.times}
+
+
 class MyMatches:
     """The handler, documented in docs/reference/protocol.md."""
 
@@ -59,10 +73,11 @@ class MyMatches:
         """Answers with the matches of the guest of the token or the cookie, public or not.
 
         `running` and `finished` have entries as in `GET /api/matches`, latest first; in `running`,
-        `turn` is the seat to move, null if the server no longer has the rules. `waiting` has the
-        rooms in which the guest waits for a player. `rooms` has those of the last hours between two
-        matches in which the guest and another person still sit, and `notifications` what waits for
-        the guest, as on the socket. A request without a guest gets a 401.
+        `turn` is the seat to move, null if the server no longer has the rules, and `times` the
+        clock as in a snapshot, null without one. `waiting` has the rooms in which the guest waits
+        for a player. `rooms` has those of the last hours between two matches in which the guest and
+        another person still sit, and `notifications` what waits for the guest, as on the socket. A
+        request without a guest gets a 401.
         """
         identity = await self._identity(request)
         projections = self._ports.store.projections
@@ -73,7 +88,7 @@ class MyMatches:
         turns = await self._turns.of(running)
         entry = self._matches.entry
         body = {
-            "running": [entry(match, 0) | {"turn": turns[match.match]} for match in running],
+            "running": [entry(match, 0) | turns[match.match].fields() for match in running],
             "finished": [entry(match, match.plies or 0) for match in finished[:MAX_FINISHED]],
             "waiting": await self._waiting(identity),
             "rooms": [msgspec.to_builtins(room) for room in rooms],
@@ -110,7 +125,7 @@ class MyMatches:
         identity: IdentityId,
         rooms: Sequence[wire.RoomSummary],
         running: Sequence[StoredMatch],
-        turns: Mapping[MatchId, int | None],
+        turns: Mapping[MatchId, Turn],
     ) -> list[dict[str, Any]]:
         """What waits for an identity: the opponents' offers, then its turns."""
         offers = [
@@ -119,7 +134,10 @@ class MyMatches:
             for seat, each in enumerate(room.seats)
             if each is not None and each.identity == identity
         ]
-        notices = [*offers, *[self._turn(identity, each, turns[each.match]) for each in running]]
+        notices = [
+            *offers,
+            *[self._turn(identity, each, turns[each.match].seat) for each in running],
+        ]
         return [
             {"room": each.room, "what": each.what, "text": each.text}
             for each in notices
@@ -156,7 +174,7 @@ def _people(seats: Sequence[Occupant | None]) -> set[str]:
 
 
 class Turns:
-    """Finds the seats to move in running matches, from the logs of their rooms.
+    """Finds the seats to move in running matches, and their clocks, from the logs of their rooms.
 
     It reads a log only after the room has changed.
     """
@@ -164,17 +182,17 @@ class Turns:
     def __init__(self, ports: Ports, matches: Matches) -> None:
         self._ports = ports
         self._matches = matches
-        #: The head of the room and the seat to move, by match; the least recently read first.
-        self._cached: OrderedDict[MatchId, tuple[int, int | None]] = OrderedDict()
+        #: The head of the room and its turn, by match; the least recently read first.
+        self._cached: OrderedDict[MatchId, tuple[int, Turn]] = OrderedDict()
 
-    async def of(self, matches: Sequence[StoredMatch]) -> dict[MatchId, int | None]:
-        """The seats to move in running matches; None where the rules cannot replay the moves."""
+    async def of(self, matches: Sequence[StoredMatch]) -> dict[MatchId, Turn]:
+        """The turns of running matches."""
         if not matches:
             return {}
         heads = await self._ports.store.logs.heads([match.room for match in matches])
         return {match.match: await self._turn(match, heads.get(match.room, 0)) for match in matches}
 
-    async def _turn(self, match: StoredMatch, head: int) -> int | None:
+    async def _turn(self, match: StoredMatch, head: int) -> Turn:
         cached = self._cached.pop(match.match, None)
         if cached is None or cached[0] != head:
             cached = head, await self._compute(match)
@@ -183,8 +201,13 @@ class Turns:
             self._cached.popitem(last=False)
         return cached[1]
 
-    async def _compute(self, match: StoredMatch) -> int | None:
-        moves = (await self._matches.record(match)).moves
+    async def _compute(self, match: StoredMatch) -> Turn:
+        record = await self._matches.record(match)
+        times = None if record.clock is None else clock_state(record.clock, None)
+        return Turn(self._seat_to_move(match, record), times)
+
+    def _seat_to_move(self, match: StoredMatch, record: Record) -> int | None:
+        moves = record.moves
         try:
             game = self._ports.find_game(match.game)
             position = game.position(match.start, _decode_options(match.options))

@@ -183,9 +183,11 @@ def gap_in_v(patch: Patch) -> FakeServer:
 def gap_on_the_bus_ignored(patch: Patch) -> FakeServer:
     """A node applies another node's event even if events before it are missing."""
 
-    async def accept_any(self: EventLog[Any, Any, Any], entries: Sequence[StoredEvent]) -> None:
+    async def accept_any(
+        self: EventLog[Any, Any, Any], node: str, entries: Sequence[StoredEvent]
+    ) -> None:
         if entries[-1].v > self.state.v:
-            self._apply(list(entries), Cause.RECEIVED, is_responsible=False)
+            self._apply(list(entries), Cause.RECEIVED, node)
 
     patch.setattr(EventLog, "receive", accept_any)
     return FakeServer()

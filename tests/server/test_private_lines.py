@@ -16,10 +16,10 @@ from server.commands import MySeat, OpenSeat
 from server.events import Said
 from server.ids import IdentityId, RoomId
 from server.protocol.views import snapshot
+from server.questions import UNKNOWN, Question, parse_question
 from server.rooms import rules
 from server.rooms.model import SNAPSHOT_CHAT_LINES, Actor, CommandRejected, Moment
 from server.rooms.muting import people_to_mute
-from server.rooms.questions import UNKNOWN, Question, parse_question
 from server.settings import Settings
 from server.store.base import AUTHOR, EVERYONE
 from tests.support.bots import AGAINST_AI, ask, bot_lines, bot_of, private_answer

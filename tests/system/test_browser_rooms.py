@@ -32,9 +32,11 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
 ROW_PX = 30
 
 
-async def sit_together(ada: Person, bob: Person, game: str = "Tic-tac-toe") -> None:
+async def sit_together(
+    ada: Person, bob: Person, game: str = "Tic-tac-toe", time: str | None = None
+) -> None:
     """Lets Ada create a room and begin, and Bob take the other seat."""
-    await ada.create(game, "A friend", side="begins")
+    await ada.create(game, "A friend", side="begins", time=time)
     await bob.page.goto(ada.page.url)
     await bob.button("Sit here").click()
     await ada.wait_for_turn()
@@ -167,11 +169,17 @@ async def test_players_do_not_see_chat_among_spectators(
         await expect(ada.page.locator(".info .watching")).to_contain_text("1 spectator")
 
 
-async def propose(person: Person, game: str) -> None:
-    """Proposes another game after a match, or starts it where nobody has to agree."""
+async def propose(person: Person, game: str, minutes: str | None = None) -> None:
+    """Proposes another game after a match, or starts it where nobody has to agree; with `minutes`
+    that no usual clock has.
+    """
     await person.button("Next game…").click()
     sheet = person.page.locator("dialog.next-game")
     await sheet.locator(".games label", has_text=game).click()
+    if minutes is not None:
+        await sheet.get_by_label("Time").select_option("Other…")
+        await sheet.get_by_label("Minutes").fill(minutes)
+        await sheet.get_by_label("Seconds a turn").fill("0")
     assert await audit(person.page) == []
     await sheet.locator("button.main").click()
 
@@ -313,6 +321,57 @@ async def test_an_evening_goes_on_on_one_screen_and_against_the_computer(
         await expect(ada.button("Easier")).to_have_count(0)
         await ada.button("Harder").click()
         await expect(ada.page.locator(".player[data-seat='0'] .who")).to_have_text("AI level 2")
+
+
+async def test_the_same_people_play_another_game_in_the_same_room(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """The opponent agrees, a spectator stays and sees the new board, and the score goes on. The
+    list of the room's matches leads to a replay with the board of its own game.
+
+    Both matches have clocks, which run for the side to move on all three pages and move no board.
+    The second one ends by a flag.
+    """
+    async with people(chromium, server.url, DESKTOP, PHONE, DESKTOP) as (ada, bob, kim):
+        await sit_together(ada, bob, time="5+3")
+        await kim.page.goto(ada.page.url)
+        board = await ada.board.bounding_box()
+        await expect(ada.page.locator(".first-turn")).to_contain_text(
+            "Your first move is due in 0:"
+        )
+        for number, cell in enumerate(("a1", "b1", "a2")):
+            await (ada, bob)[number % 2].play(cell)
+        for person in (ada, bob, kim):
+            await expect(person.page.locator("[data-clock='1'] .runs .digits")).to_have_text(
+                re.compile("^[45]:")
+            )
+            await expect(person.page.locator(".face.runs")).to_have_count(1)
+        await expect(bob.page).to_have_title(re.compile(r"^Your turn [45]:\d\d – "))
+        await ada.button("+15 s for your opponent").click()
+        await expect(bob.page.locator(".toast", has_text="gave you 15 seconds")).to_be_visible()
+        assert await audit(bob.page) == []
+        assert await ada.board.bounding_box() == board
+        await bob.play("b2")
+        await ada.play("a3")
+        await propose(ada, "Sticks")
+        await bob.button("Decline").click()
+        await propose(ada, "Othello", minutes="0.05")
+        await expect(kim.page.locator(".offer")).to_contain_text("proposes Othello")
+        await bob.button("Accept").click()
+        await bob.play("d3")
+        await ada.play("c3")
+        for person in (ada, bob, kim):
+            await expect(person.status).to_contain_text("Black ran out of time")
+            await expect(person.page.locator("[data-clock='0'] .digits")).to_have_text("0.0")
+            await expect(person.cell("h8")).to_be_attached()
+        await bob.reload()
+        for person in (bob, kim):
+            await expect(person.page.locator(".state .series b")).to_have_text(" 2 : 0 ")
+        await kim.button("All matches").click()
+        assert await audit(kim.page) == []
+        await kim.page.locator("dialog.evening a", has_text="Tic-tac-toe").click()
+        await expect(kim.cell("c3")).to_be_attached()
+        await expect(kim.cell("h8")).to_have_count(0)
 
 
 async def test_a_player_may_abort_before_the_first_moves_and_leave_the_seat(

@@ -2,8 +2,8 @@
  * Requests to the server's HTTP API. A function throws an ApiError when the server answers with an
  * error.
  *
- * @import {Assessment, BoardView, EventMessage, HiddenMessage, Info, Occupant, MatchResult, Played,
- *     Notification, PositionView, RoomSummary} from "./protocol.js"
+ * @import {Assessment, BoardView, ClockState, EventMessage, HiddenMessage, Info, Occupant, MatchResult,
+ *     Notification, Played, PositionView, RoomSummary} from "./protocol.js"
  */
 
 /** @typedef {{title: string, default: string, offered: string[], free?: boolean, phrases?: Record<string, string>}} GameOption */
@@ -24,18 +24,21 @@
  * @property {string} title
  * @property {number} number
  * @property {Occupant[]} seats
- * @property {MatchResult | null} [over]
+ * @property {(MatchResult & {clocks_ms?: [number, number] | null}) | null} [over]
  * @property {number} plies
  * @property {string} length as text, such as "12 moves"; the game counts the moves
  * @property {number} started_ms
  * @property {number | null} [finished_ms]
  * @property {number | null} [turn] the seat to move, in your running matches
+ * @property {ClockState | null} [times] the clock, in your running matches
+ * @property {string | null} [clock] the text of the time control; null for none
+ * @property {string} [speed] the class of the time control
  */
 /**
  * @typedef {MatchSummary & {options: Record<string, string>, options_text?: string, start: string, moves: Played[], view:
  *     BoardView | null, thoughts: Record<string, Info>, withheld?: string, spent_ms?: number[],
- *     formats?: FileFormat[]}} StoredMatch
- * `spent_ms` has the time that each move took.
+ *     left_ms?: (number | null)[], formats?: FileFormat[]}} StoredMatch
+ * `spent_ms` has the time that each move took, and `left_ms` what its player's clock had after it.
  */
 
 /**

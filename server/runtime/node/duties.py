@@ -43,7 +43,7 @@ async def keep_heartbeat(hub: Hub) -> None:
                 pass
             await hub.wake_due_rooms()
             if not settings.is_sole_node:
-                await hub.membership.check_silent_nodes()
+                hub.hold_clocks(await hub.membership.check_silent_nodes())
         except (StoreReadOnly, StoreDamaged):
             pass  # `report_condition` logs it, once a minute
         except StoreError as error:

@@ -122,8 +122,9 @@ class Membership:
             if last_message_s < now_s - SILENT_NODE_S:
                 self._forget_node(node)
 
-    async def check_silent_nodes(self) -> None:
-        """Marks nodes as in doubt that are alive in the store but silent on the bus.
+    async def check_silent_nodes(self) -> frozenset[str]:
+        """Marks nodes as in doubt that are alive in the store but silent on the bus; returns those
+        that are alive in the store.
 
         A node stays in doubt at least as long as the database may still run its last statement, and
         then until it sends a message or its heartbeat expires. Raises StoreError when the store
@@ -139,6 +140,7 @@ class Membership:
             if since_s < doubted_before_s and node not in silent:
                 del self._in_doubt_since_s[node]
         self._update_flow()
+        return alive
 
     def refresh_presence(self) -> None:
         """Reports the presence in a sixth of the rooms again, in case the bus lost a report.

@@ -1,5 +1,6 @@
-import { EMPTY_MODEL, apply, follow, headPly, isClosed, withThoughts, withViews } from "/client/web/shell/model.js";
-import { legalMoves, mySeat, permits } from "/client/web/shell/viewer.js";
+import { EMPTY_MODEL, apply, follow, headPly, isClosed, withViews } from "/client/web/shell/model.js";
+import { withThoughts } from "/client/web/ui/thoughts.js";
+import { legalMoves, mySeat, permits } from "/client/web/pages/room/viewer.js";
 import { countText, moveText, pointsText, resultText, scoreText, durationText } from "/client/web/shell/words.js";
 import { drawActions, statusText } from "/client/web/pages/room/actions.js";
 import { assert, assertEqual, test } from "./testing.js";

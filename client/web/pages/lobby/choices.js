@@ -6,6 +6,7 @@
  * @import {Create} from "../../shell/protocol.js"
  */
 
+import { controlText } from "../../ui/clock/clock.js";
 import { PERSONAS, STRATEGIES, aiFields, parseStrategy, sideName, strategyChoice } from "../../shell/words.js";
 
 /**
@@ -24,6 +25,7 @@ import { PERSONAS, STRATEGIES, aiFields, parseStrategy, sideName, strategyChoice
  * @property {"all" | "spectators" | "after"} [thinking] who may see the AI's thinking during a match;
  *     everyone by default
  * @property {boolean} [help] whether the bot may help both of two people with positions
+ * @property {string} [clock] the text of the time control; a match without a clock has none
  * @property {[string, string]} [names] of the two people on one screen, empty where a side has none
  * @property {string | null} [start] the position from which the match starts, as text; it is not kept
  */
@@ -60,6 +62,7 @@ export function validChoices(game, before = {}) {
         invitation: oneOf(before.invitation, ["public", "unlisted"], "unlisted"),
         ...(before.thinking === "spectators" || before.thinking === "after" ? { thinking: before.thinking } : null),
         ...(before.help === true ? { help: true } : null),
+        ...(typeof before.clock === "string" ? { clock: before.clock } : null),
         ...(Array.isArray(before.names) && before.names.length === 2 ? { names: before.names } : null),
     };
 }
@@ -101,7 +104,8 @@ export function createCommand(choices, chance) {
     const hasAi = choices.opponent === "ai" || choices.opponent === "duel";
     const thinking = hasAi && choices.thinking ? { thinking: choices.thinking } : null;
     const help = choices.opponent === "friend" && choices.help ? { help: true } : null;
-    const room = /** @type {const} */ ({ t: "create", game, options, visibility, ...start, ...thinking, ...help });
+    const clock = choices.clock === undefined ? null : { clock: choices.clock };
+    const room = /** @type {const} */ ({ t: "create", game, options, visibility, ...start, ...thinking, ...help, ...clock });
     if (choices.opponent === "screen") return { ...room, one_screen: true, ...namedSeats(choices.names ?? ["", ""]) };
     return { ...room, seats: seatsFor(choices, chance) };
 }
@@ -148,7 +152,7 @@ function aiSeat(level) {
  * @param {GameDescription} game
  * @param {Choices} choices
  */
-export function describeChoices(game, { options, opponent, level, secondLevel, side, help, invitation }) {
+export function describeChoices(game, { options, opponent, level, secondLevel, side, help, invitation, clock }) {
     const changed = Object.entries(options).filter(([name, value]) => value !== game.options[name]?.default);
     const duelText = `${levelText(level)} against ${levelText(secondLevel)}`;
     const opponentText = { friend: "", screen: "", ai: levelText(level), duel: duelText };
@@ -159,6 +163,7 @@ export function describeChoices(game, { options, opponent, level, secondLevel, s
         opponent === "friend" || opponent === "screen" ? titles[opponent] : game.title,
         changed.map(([name, value]) => inSentence(phraseOf(game.options[name], value))).join(", "),
         opponentText[opponent],
+        clock === undefined ? "" : controlText(clock),
         hasSide ? sideText : "",
         opponent === "friend" && help ? "with the bot's help" : "",
         opponent === "friend" && invitation === "public" ? "open to anyone" : "",

@@ -119,7 +119,8 @@ function drawNames(names, write) {
  * The choices for a game that is clicked while a door is open; null if its sheet asks for the rest.
  * @param {Way} way
  * @param {GameDescription} game
- * @param {Partial<Choices>} before the user's latest choices for this game
+ * @param {Partial<Choices>} before the user's latest choices for this game, with the time control of
+ *     now
  * @param {Names} names of the two people on one screen
  * @returns {Choices | null}
  */

@@ -9,6 +9,7 @@
  * @import {Names, Way} from "./doors.js"
  * @import {Model} from "../../shell/model.js"
  * @import {GameSheet} from "./sheet.js"
+ * @import {ClockField} from "../../ui/clock/field.js"
  */
 
 import { ApiError, listGames, listLessons, listMatches, listMyMatches } from "../../shell/api.js";
@@ -25,6 +26,9 @@ import { sentence } from "../../shell/words.js";
 const MAX_LATEST_MATCHES = 5;
 /** Shortest time between two requests for your matches, in milliseconds. */
 const REFRESH_MS = 5000;
+
+/** The clocks in the lists show seconds. */
+const TICK_MS = 1000;
 
 /** The screens with one column, on which your matches stand above the games. */
 const narrow = matchMedia("(max-width: 860px)");
@@ -48,8 +52,14 @@ export class LobbyPage {
     /** The text to find in the names of the games. */
     #searched = "";
     #isCreating = false;
+    /** The class of time controls of the rooms in the list, "" for all. */
+    #speed = "";
+    /** Draws the times that are left again; it runs while a list has some. */
+    #ticking = 0;
     /** The open door. @type {Way | null} */
     #way = null;
+    /** The time control of what a door starts; it is loaded when a door is opened. @type {ClockField | null} */
+    #clock = null;
     /** The names of two people on this screen. @type {Names} */
     #names = ["", ""];
     /** The latest finished matches; null before they arrive. @type {MatchSummary[] | null} */
@@ -79,6 +89,7 @@ export class LobbyPage {
 
     stop() {
         this.#isStopped = true;
+        clearTimeout(this.#ticking);
         this.#sheet?.close();
         narrow.removeEventListener("change", this.#onResize);
         this.#app.session.watchLobby(false);
@@ -97,7 +108,12 @@ export class LobbyPage {
 
     onKey() {}
 
-    afterDraw() {}
+    /** Sets the timer for the next texts of the clocks in the lists, each second. */
+    afterDraw() {
+        clearTimeout(this.#ticking);
+        if (document.querySelector(".left-time.runs") && !this.#isStopped)
+            this.#ticking = window.setTimeout(() => this.#app.update(), TICK_MS);
+    }
 
     title() {
         return "Plyroom";
@@ -144,7 +160,8 @@ export class LobbyPage {
     draw() {
         const join = (/** @type {string} */ room) => this.#app.navigate(`/room/${room}`, { sit: true });
         const games = this.#games ?? [];
-        const mine = drawMine(this.#app.model, games, this.#mine);
+        const now_ms = this.#app.session.serverTime_ms();
+        const mine = drawMine(this.#app.model, games, this.#mine, now_ms);
         const isNarrow = narrow.matches;
         return h(
             "div",
@@ -165,7 +182,7 @@ export class LobbyPage {
                 "div",
                 { class: "lists" },
                 isNarrow ? null : mine,
-                drawPublic(this.#app.model, games, join),
+                drawPublic(this.#app.model, games, join, { now_ms, speed: this.#speed, pick: (speed) => this.#pickSpeed(speed) }),
                 drawLearn(this.#lessons),
                 drawLatest(this.#latest, Date.now()),
                 drawTerminal(),
@@ -173,13 +190,32 @@ export class LobbyPage {
         );
     }
 
+    /** @param {string} speed */
+    #pickSpeed(speed) {
+        this.#speed = speed;
+        this.#app.update();
+    }
+
     /** @param {Way | null} way */
     #openDoor(way) {
         this.#way = way;
+        if (way !== null && this.#clock === null) void this.#loadClock();
         this.#app.announce(way === null ? "" : headingOf(way));
         // On a narrow screen the games are below the doors.
         const heading = way !== null && narrow.matches ? document.querySelector("#games-heading") : null;
         heading?.scrollIntoView({ block: "start" });
+    }
+
+    async #loadClock() {
+        const loaded = await import("../../ui/clock/field.js").catch(() => null);
+        if (!loaded) return this.#app.toast("The server did not send this part of the page; try again.");
+        this.#clock ??= new loaded.ClockField(this.#kept[0]?.clock ?? null, () => this.#app.update());
+        this.#app.update();
+    }
+
+    /** The time control of what a door starts: as it is chosen, or else as it was the last time. */
+    #chosenClock() {
+        return { clock: this.#clock ? (this.#clock.value ?? undefined) : this.#kept[0]?.clock };
     }
 
     #drawGames() {
@@ -193,14 +229,15 @@ export class LobbyPage {
         const open = (/** @type {GameDescription} */ game) => void this.#open(game);
         const way = this.#way;
         const startsAtOnce = way !== null && way !== "more";
-        return drawGames(games, headingOf(way), this.#searched, {
-            pick: (game) => (startsAtOnce ? this.#start(way, game) : open(game)),
+        const handlers = {
+            pick: (/** @type {GameDescription} */ game) => (startsAtOnce ? this.#start(way, game) : open(game)),
             choose: startsAtOnce ? open : null,
-            search: (text) => {
+            search: (/** @type {string} */ text) => {
                 this.#searched = text;
                 this.#app.update();
             },
-        });
+        };
+        return drawGames(games, headingOf(way), this.#searched, handlers, way === null ? null : this.#clock?.drawSelect());
     }
 
     /**
@@ -209,7 +246,8 @@ export class LobbyPage {
      * @param {GameDescription} game
      */
     #start(way, game) {
-        const choices = choicesThrough(way, game, this.#before(game, false) ?? {}, this.#names);
+        const before = { ...this.#before(game, false), ...this.#chosenClock() };
+        const choices = choicesThrough(way, game, before, this.#names);
         if (choices) void this.#play(choices);
     }
 
@@ -227,8 +265,8 @@ export class LobbyPage {
      * @param {GameDescription} game
      */
     async #open(game) {
-        const before = this.#before(game);
-        const through = this.#way && this.#way !== "more" ? choicesThrough(this.#way, game, before ?? {}, this.#names) : null;
+        const before = { ...this.#before(game), ...(this.#way !== null && this.#chosenClock()) };
+        const through = this.#way && this.#way !== "more" ? choicesThrough(this.#way, game, before, this.#names) : null;
         const choices = through ?? validChoices(game, this.#way === "more" ? { ...before, opponent: "ai" } : before);
         const sheets = await loadSheet().catch(() => null);
         if (sheets === null) return this.#app.toast("The server did not send this part of the page; try again.");
@@ -248,7 +286,8 @@ export class LobbyPage {
         this.#app.update();
         const refusal = await this.#create(choices);
         this.#isCreating = false;
-        if (refusal !== null) this.#app.toast(sentence(refusal.message));
+        if (refusal?.code === "clock.refused" && this.#clock?.isOther) this.#clock.refuse(refusal.message);
+        else if (refusal !== null) this.#app.toast(sentence(refusal.message));
         this.#app.update();
     }
 

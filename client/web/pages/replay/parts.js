@@ -138,9 +138,10 @@ export function markOf(entry) {
 /**
  * @param {App} app
  * @param {StoredMatch} match
- * @param {{share: Share, shown: number, flip: () => void, embed: () => void}} state
+ * @param {{share: Share, shown: number, flip: () => void, embed: () => void, clock: string}} state `clock`
+ *     is the time control in words, "" without one
  */
-export function drawInfo(app, match, { share, shown, flip, embed }) {
+export function drawInfo(app, match, { share, shown, flip, embed, clock }) {
     const options = optionsText(match);
     const when = match.finished_ms ?? match.started_ms;
     return h(
@@ -150,7 +151,7 @@ export function drawInfo(app, match, { share, shown, flip, embed }) {
         h(
             "p",
             { class: "muted facts" },
-            `${match.length} · ${agoText(when, Date.now())}`,
+            [match.length, clock, agoText(when, Date.now())].filter(Boolean).join(" · "),
             drawRulesButton(app, match.game, match.title),
         ),
         share.draw(`?ply=${shown}`),

@@ -12,7 +12,7 @@ import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
 import { loadStyleSheet } from "../../shell/style-sheets.js";
-import { legalMoves, permits } from "../../shell/viewer.js";
+import { legalMoves, permits } from "./viewer.js";
 
 void loadStyleSheet("pages/room/hints.css").catch(() => {});
 

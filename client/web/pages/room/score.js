@@ -8,7 +8,7 @@
 /** Maximum number of pairs of players that have a score, the latest pair last. */
 const MAX_SCORES = 20;
 /** How a match without a winner ended if it was drawn. */
-const DRAWN_ENDS = ["board", "claim", "agreement", "gone"];
+const DRAWN_ENDS = ["board", "claim", "agreement", "gone", "flag"];
 
 /**
  * The keys of the players on both seats: the identity of a person, and "ai" for every AI. Two sides of

@@ -1,5 +1,6 @@
 /**
- * A page that shows what it reads from the server when it is opened.
+ * What pages have in common that only read from the server. This folder is a file of its own on the
+ * line.
  *
  * @import {App} from "../../shell/app.js"
  * @import {Content} from "../../shell/elements.js"
