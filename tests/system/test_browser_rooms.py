@@ -346,7 +346,7 @@ async def test_the_same_people_play_another_game_in_the_same_room(
                 re.compile("^[45]:")
             )
             await expect(person.page.locator(".face.runs")).to_have_count(1)
-        await expect(bob.page).to_have_title(re.compile(r"^Your turn [45]:\d\d – "))
+        await expect(bob.page).to_have_title(re.compile(r"^Your turn [45]:\d\d \u2013 "))
         await ada.button("+15 s for your opponent").click()
         await expect(bob.page.locator(".toast", has_text="gave you 15 seconds")).to_be_visible()
         assert await audit(bob.page) == []
