@@ -155,9 +155,9 @@ def test_both_clocks_stand_in_the_prompt() -> None:
     run = play(room, lines, interactive=True, other_player=Opponent(room, "a1"))
     assert "Tic-tac-toe, 5+3. Room r" in run.messages
     assert "Match 1: Ada (Crosses) against Bob (Noughts), 5+3" in run.data
-    first, second = "Crosses 5:00, Noughts 5:00", "first move within 0:30. Your move (or help) > "
-    assert f"{first}, {second}" in run.data
-    assert f"{first}. Bob is to move (or help) > " in run.data
+    times = "Crosses 5:00, Noughts 5:00"
+    assert f"{times} (move in 0:30). Your move (or help) > " in run.data
+    assert f"{times}. Bob is to move (or help) > " in run.data
     assert "Crosses, Ada: 5:00\nNoughts, Bob: 5:00\nThe clock starts when both" in run.data
     assert "The clock is 5+3: 5 minutes, and 3 s after each turn.\n" in run.data
 
@@ -346,5 +346,5 @@ def test_the_servers_time_is_that_of_its_fastest_message(ahead_ms: int, delays: 
 def test_a_pipe_reads_the_clocks_behind_the_prompt() -> None:
     room = clocked_room()
     run = play(room, TypedLines("b2", "resign"), other_player=Opponent(room, "a1"))
-    assert "? Crosses to move (Crosses 5:00, Noughts 5:00, first move within 0:30)\n" in run.data
+    assert "? Crosses to move (Crosses 5:00, Noughts 5:00 (move in 0:30))\n" in run.data
     assert isinstance(run.stdout, io.StringIO)
