@@ -136,7 +136,7 @@ test("a reading follows the delay, the periods and the block of overtime", () =>
         [0, "25 turns to go"],
     ]);
     const stages = { control: "40/5400:1800", left_ms: [60_000, 1], stages: [0, 0], periods: [12, 40] };
-    assertEqual(at(stages, 1000), [59_000, "12 to +30 min"]);
+    assertEqual(at(stages, 1000), [59_000, "12 turns to +30 min"]);
 });
 
 test("before a match each side has what it starts with", () => {

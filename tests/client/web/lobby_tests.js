@@ -41,7 +41,7 @@ function textOf(content) {
 }
 
 /** Returns Ada's model of a lobby with these rooms. */
-const lobbyOf = (...rooms) => ({ you: ADA, lobby: Object.fromEntries(rooms.map((each) => [each.room, each])) });
+const lobbyOf = (...rooms) => ({ you: ADA, waiting: [], lobby: Object.fromEntries(rooms.map((each) => [each.room, each])) });
 
 test("choices that a game does not have become its defaults", () => {
     const before = { game: "chess", opponent: "robot", level: "7", secondLevel: "swindler", side: "1", options: { swap: "no" } };
@@ -53,6 +53,7 @@ test("choices that a game does not have become its defaults", () => {
         secondLevel: "swindler",
         side: "1",
         visibility: "public",
+        atHome: "unlisted",
         invitation: "unlisted",
     });
     assertEqual(validChoices(HEX, { ...before, game: "hex" }).options, { swap: "no" });
