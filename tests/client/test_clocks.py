@@ -18,12 +18,12 @@ from client.model import Model, apply
 from client.subcommands.play import parse_clock
 from client.terminal.clocks import clock_of, clocks_text, time_text
 from client.terminal.commands import CommandName, is_permitted, parse_line
-from client.terminal.words import clock_suffix, result_text
+from client.terminal.words import clock_suffix, result_seat, result_text
 from client.timing import TIME_SAMPLES, ServerTime
 from server.commands import AddTime, Hold, Move, MySeat, OpenSeat, Sit, Tick
 from server.events import Unknown
-from server.protocol.messages import MatchResult
-from server.protocol.views import snapshot
+from server.protocol.messages import ClockState, MatchResult
+from server.protocol.views import description, snapshot
 from server.rooms.clock import sides_at
 from server.rooms.model import SERVER, CommandRejected
 from server.time_controls import TimeControl, format_control
@@ -32,8 +32,6 @@ from tests.server.test_time_controls import controls
 from tests.support.fake_room import ADA, BOB, FakeRoom
 from tests.support.virtual_time import run_virtual
 
-#: Moves that nobody wins with.
-CELLS = ("a1", "b2", "c3", "a2", "b3", "c1")
 #: The time of the server at the start of a test.
 START_MS = 1_700_000_000_000
 
@@ -69,21 +67,33 @@ class Opponent:
 
 
 @settings(max_examples=40)
-@given(controls(short=True), some.lists(some.integers(0, 9_000), min_size=4, max_size=6))
-def test_a_terminal_shows_what_the_server_counts(control: TimeControl, waits: list[int]) -> None:
+@given(
+    some.sampled_from(["tic-tac-toe", "kalah"]),
+    controls(short=True),
+    some.lists(some.tuples(some.integers(0, 9_000), some.integers(0, 99)), min_size=4, max_size=9),
+)
+def test_a_terminal_shows_what_the_server_counts(
+    game: str, control: TimeControl, turns: list[tuple[int, int]]
+) -> None:
     """The clock that the client folds from the events, and that of a snapshot, are the room's clock
-    at every time, for every control.
+    at every time, for every control, with and without extra turns.
     """
     at = [START_MS]
-    room = FakeRoom(
-        seats=(MySeat(), OpenSeat()), clock=format_control(control), now_ms=lambda: at[0]
-    )
+    seats, clock_text = (MySeat(), OpenSeat()), format_control(control)
+    room = FakeRoom(game, seats=seats, clock=clock_text, now_ms=lambda: at[0])
     room.decide(BOB, Sit(id="sit", seat=1))
     model = apply(Model(room="r"), snapshot(room.room, player=True, identity=ADA.identity))
-    for ply, (wait_ms, cell) in enumerate(zip(waits, CELLS, strict=False)):
+    for ply, (wait_ms, choice) in enumerate(turns):
+        match = room.room.match
+        assert match is not None
+        assert match.position is not None
+        if match.over is not None:
+            return
+        tokens = match.position.tokens()
+        move = Move(f"m{ply}", ply, tokens[choice % len(tokens)])
         at[0] += wait_ms
         try:
-            logged = room.decide((ADA, BOB)[ply % 2], Move(f"m{ply}", ply, cell))
+            logged = room.decide((ADA, BOB)[match.position.turn], move)
         except CommandRejected:
             return  # the side has fallen
         for v, event in logged:
@@ -93,6 +103,8 @@ def test_a_terminal_shows_what_the_server_counts(control: TimeControl, waits: li
         match = room.room.match
         assert match is not None
         assert match.clock is not None
+        if match.over is not None:
+            return
         for later_ms in (0, 700, 4_000, 100_000):
             expected = sides_at(match.clock, at[0] + later_ms)
             for each in (model, fresh):
@@ -100,6 +112,23 @@ def test_a_terminal_shows_what_the_server_counts(control: TimeControl, waits: li
                 clock = clock_of(each.match.clock)
                 assert clock is not None
                 assert sides_at(clock, at[0] + later_ms) == expected
+
+
+def test_a_clock_that_stands_says_so() -> None:
+    """It shows the same times at every time, and why it stands."""
+    room = clocked_room()
+    room.decide(BOB, Sit(id="sit", seat=1))
+    model = apply(Model(room="r"), snapshot(room.room, player=True, identity=ADA.identity))
+    assert model.match is not None
+    state = ClockState(
+        control="300+3", left_ms=(61_000, 9_000), since_ms=START_MS, running=1, held="maintenance"
+    )
+    held = replace(model, match=replace(model.match, clock=state))
+    for later_ms in (0, 90_000):
+        shown = clocks_text(held, START_MS + later_ms)
+        assert shown == "First 1:01, Second 0:09.0, stopped"
+    assert "The clock stands: the server is being maintained." in time_text(held, START_MS)
+    assert "running" not in time_text(held, START_MS)
 
 
 def test_both_clocks_stand_in_the_prompt() -> None:
@@ -156,7 +185,7 @@ def test_low_time_is_said_once() -> None:
     run = CapturedOutput(True)
     shown = play_into(run, room, lines, other)
     assert before == [0]
-    assert shown.count("You are low on time: 0:10.") == 1
+    assert shown.count("low on time") == shown.count("You are low on time: 0:10.") == 1
 
 
 def play_into(run: CapturedOutput, room: FakeRoom, lines: TypedLines, other: object) -> str:
@@ -232,6 +261,16 @@ def test_a_flag_ends_the_match_in_words() -> None:
     run = play(room, lines, interactive=True, other_player=other)
     assert "You lost: you ran out of time.\n" in run.data
     assert "Crosses, Ada: 0:00.0\nNoughts, Bob: 0:30\n" in run.data
+
+
+def test_the_result_on_one_screen_names_the_side() -> None:
+    """One person at both sides neither wins nor loses."""
+    room = FakeRoom()
+    model = apply(Model(room="r", me="i1"), snapshot(room.room, player=True))
+    assert result_seat(model) == 0
+    described = description(room.room)
+    one_screen = replace(model, description=replace(described, one_screen=True))
+    assert result_seat(one_screen) is None
 
 
 @pytest.mark.parametrize(

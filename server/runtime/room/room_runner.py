@@ -447,7 +447,8 @@ class RoomRunner:
         if deadline_ms is None or at_ms < deadline_ms or self._retry_wait_ms():
             return
         tick = Tick(f"tick:{v}", at_ms)
-        outcome = await self._log.execute(SERVER, tick, self._ports.now_ms())
+        now_ms = self._ports.now_ms()
+        outcome = await self._log.execute(SERVER, tick, now_ms, not_before_ms=deadline_ms)
         if isinstance(outcome, Rejected):
             self._refused_tick_v = v
             log.error("tick refused", room=self.room_id, v=v, reason=outcome.message)
