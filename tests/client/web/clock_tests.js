@@ -176,6 +176,11 @@ test("a clock is right after ten minutes without a timer", () => {
     document.dispatchEvent(new Event("visibilitychange"));
     assertEqual([...document.querySelectorAll(".digits")].map((digits) => digits.textContent), ["19:59", "30:00"]);
     assertEqual([...document.querySelectorAll(".face.runs")].length, 1);
+    const { room } = page.model;
+    page.model = { ...page.model, room: { ...room, frozen: "room.newer" } };
+    assertEqual([page.draw()[0], document.querySelectorAll(".face.runs").length], ["30:00", 0]);
+    page.model = { ...page.model, room };
+    page.draw();
     page.clocks.stop();
     page.now_ms += 60_000;
     document.dispatchEvent(new Event("visibilitychange"));

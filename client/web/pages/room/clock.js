@@ -205,11 +205,13 @@ export class RoomClock {
 }
 
 /**
- * The clock of the match, or the one of the match to come; null without one.
+ * The clock of the match, or the one of the match to come; null without one. In a room that cannot be
+ * played here it does not run.
  * @param {Room} room
  * @returns {ClockState | null}
  */
-function clockOf({ match, clock }) {
+function clockOf({ match, clock, frozen }) {
+    if (match?.clock && frozen !== null) return { ...match.clock, running: null };
     if (match) return match.clock ?? null;
     return clock === null ? null : clockBefore(clock);
 }
