@@ -12,11 +12,14 @@ from urllib.parse import quote
 
 import pytest
 from click.testing import CliRunner, Result
+from msgspec.json import encode
 from msgspec.structs import replace
 
 from client.cli import main
 from engine.formats.json_lines import parse_json_lines
-from engine.formats.record import GameRecord
+from engine.formats.pgn import format_pgn
+from engine.formats.read.files import read_games
+from engine.formats.record import GameRecord, Over
 from engine.game import Game, UnknownGame
 from engine.rules.registry import load_game
 from engine.study_pool.pool import StudyPool
@@ -28,6 +31,7 @@ from server.events import (
     Occupant,
     Player,
     PlayerReturned,
+    Started,
     TookBack,
     format_event_body,
 )
@@ -472,6 +476,50 @@ def replace_kept(occupant: Occupant) -> Occupant:
         occupant.identity, occupant.name, occupant.kind, occupant.level,
         kept_for=Player("ada", "Ada"),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("over", "result", "termination"),
+    [
+        (Over(1, "flag", "White ran out of time"), "0-1", "time forfeit"),
+        (Over(None, "flag", "White ran out of time"), "1/2-1/2", "time forfeit"),
+        (Over(None, "noshow", "White did not move in time"), "*", "time forfeit"),
+        (None, "*", "unterminated"),
+    ],
+)
+def test_a_match_with_a_clock_has_its_control_and_its_clocks(
+    over: Over | None, result: str, termination: str
+) -> None:
+    """A file has the time control, each clock after its move and the time that the clock counted,
+    not that of the log; the end by time is read as one.
+    """
+    seats = (ADA, Occupant("ben", "Ben"))
+    builder = RecordBuilder(replace(MATCH, over=None if over is None else encode(over)))
+    builder.add(
+        entries(
+            Started("m", 1, MATCH.start, "abc", seats, clock="40/7200+30:3600", clocks_ms=(7, 7)),
+            replace(moved(0, "e2e4", "e4"), clock_ms=7_199_300, spent_ms=700),
+            replace(moved(1, "e7e5", "e5"), clock_ms=7_190_000, spent_ms=10_000, lag_ms=90),
+            Started("another", 2, MATCH.start, "abc", seats, clock="60+0"),
+        )
+    )
+    record = builder.build().record
+    text = format_pgn(record, load_game)
+    for line in (f'[Result "{result}"]', '[TimeControl "40/7200+30:3600"]',
+                 f'[Termination "{termination}"]'):  # fmt: skip
+        assert f"\n{line}\n" in text
+    assert "1. e4 {[%clk 1:59:59.3] [%emt 0:00:00.7]}" in text
+    assert "1... e5 {[%clk 1:59:50] [%emt 0:00:10]" in text.replace("\n", " ")
+    (read,) = read_games([text.encode()], load_game)
+    assert isinstance(read, GameRecord)
+    assert [(move.clock_ms, move.spent_ms) for move in read.moves] == [
+        (7_199_300, 700), (7_190_000, 10_000),
+    ]  # fmt: skip
+    assert read.tags["TimeControl"] == "40/7200+30:3600"
+    is_ended = over is not None and over.how == "flag"
+    assert (read.over is not None) == is_ended
+    if over is not None and read.over is not None:
+        assert (read.over.winner, read.over.how) == (over.winner, "flag")
 
 
 @pytest.mark.parametrize(

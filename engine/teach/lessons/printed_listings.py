@@ -36,7 +36,7 @@ def hunt(name: str, page: str, hint: str, run: Run, listing: str, tree: Tree) ->
     printed = LISTINGS[listing]
     return Lesson(
         title=f"Find the bug: {name}",
-        summary=f"An exercise: {printed.title} as it is printed, and what it gives.",
+        summary=f"An exercise: {printed.title} as printed, and what comes out.",
         page=page,
         look_for=(hint,),
         solution=(printed.fault, printed.correction),
