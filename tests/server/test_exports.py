@@ -14,9 +14,10 @@ import pytest
 from click.testing import CliRunner, Result
 from msgspec.json import encode
 from msgspec.structs import replace
+from sqlalchemy import select
 
 from client.cli import main
-from engine.formats.json_lines import parse_json_lines
+from engine.formats.json_lines import format_json_line, parse_json_lines
 from engine.formats.pgn import format_pgn
 from engine.formats.read.files import read_games
 from engine.formats.record import GameRecord, Over
@@ -35,17 +36,23 @@ from server.events import (
     TookBack,
     format_event_body,
 )
-from server.exports import RecordBuilder
+from server.exports import RecordBuilder, read_slices, with_thoughts
 from server.ids import MatchId, RoomId
 from server.ops.admin import main as admin
 from server.protocol.codes import Code
 from server.store import schema
+from server.store import tables as t
 from server.store.base import StoredEvent, StoredMatch, Thought
+from server.store.match_filter import MatchFilter
 from server.web import export
 from server.web.connection import HttpConnection
 from tests.server.test_api import get, matches, refusal
+from tests.support.databases import KINDS, SqliteDatabase, empty_database, play_matches
 from tests.support.fake_server import Client, FakeServer
 from tests.support.node import Http, Node, serve
+
+#: The ids of all matches.
+MATCHES = select(t.matches.c.id)
 
 
 async def chunked(http: Http, target: str) -> bytes:
@@ -423,6 +430,44 @@ def test_the_command_reads_a_database(tmp_path: Path) -> None:
     assert "sgf is not for tic-tac-toe" in result.stderr or "no such matches" in result.stderr
     result = run([*base, "none"])
     assert (result.exit_code, result.stderr) == (1, "Error: there is no match none\n")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_command_reads_databases_of_both_kinds(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    """SQLite and PostgreSQL have the matches of the server's list, and any other by its id:
+    unlisted ones, those without a move and running ones.
+    """
+    async with empty_database(kind, request, "plyroom") as database:
+        async with database.open() as store:
+            await play_matches(store)
+            listed = [
+                with_thoughts(exported)
+                async for part in read_slices(store, MatchFilter(), 100)
+                for exported in part
+            ]
+
+        async def run(*arguments: str) -> list[str]:
+            where = (
+                ("--data", str(database.path.parent))
+                if isinstance(database, SqliteDatabase)
+                else ("--database", getattr(database, "url", ""))
+            )
+            command = ["export", *arguments, *where]
+            result = await asyncio.to_thread(CliRunner().invoke, admin, command)
+            assert result.exit_code == 0, result.output
+            return result.stdout.splitlines(keepends=True)
+
+        assert await run() == list(map(format_json_line, listed))
+        assert [record.game for record in listed] == ["tic-tac-toe"]
+        assert await run("--game", "chess") == []
+        ids = await database.run(lambda c: c.execute(MATCHES).scalars().all(), snapshot=True)
+        found = {line["match"]: line for line in map(json.loads, await run(*ids))}
+        assert found.keys() == set(ids)
+        (half,) = [each for each in found.values() if each["game"] == "connect-four"]
+        assert half["moves"] == ["d"]
+        assert sum(each["over"] is None for each in found.values()) == 6
 
 
 # --- the record of a log

@@ -17,7 +17,14 @@ COMMENTS = (
 )  # fmt: skip
 #: Time controls: those that SGF and GGF have forms for, and others.
 CONTROLS = (
-    "300", "300+3", "0+12", "600+5x30", "600+25/300", "300d5", "40/7200+30:3600", "60+2+3x30",
+    "300",
+    "300+3",
+    "0+12",
+    "600+5x30",
+    "600+25/300",
+    "300d5",
+    "40/7200+30:3600",
+    "60+2+3x30",
 )
 #: How a game ends early, and whether somebody wins.
 EARLY = (
