@@ -24,7 +24,7 @@ from engine.formats.record import GameRecord, Over
 from engine.game import Game, UnknownGame
 from engine.rules.registry import load_game
 from engine.study_pool.pool import StudyPool
-from server.commands import AiSeat, Resign
+from server.commands import AiSeat, MySeat, OpenSeat, Resign
 from server.events import (
     AiTookOver,
     KnownEvent,
@@ -44,6 +44,7 @@ from server.store import schema
 from server.store import tables as t
 from server.store.base import StoredEvent, StoredMatch, Thought
 from server.store.match_filter import MatchFilter
+from server.store.sql import SqlStore
 from server.web import export
 from server.web.connection import HttpConnection
 from tests.server.test_api import get, matches, refusal
@@ -432,6 +433,19 @@ def test_the_command_reads_a_database(tmp_path: Path) -> None:
     assert (result.exit_code, result.stderr) == (1, "Error: there is no match none\n")
 
 
+async def play_by_clock(store: SqlStore) -> None:
+    """Plays a match with a clock, of five moves."""
+    fake = FakeServer(store=store)
+    for _ in range(100):
+        fake.new_id()  # those of the other matches in the store
+    async with fake.hub() as hub:
+        players = ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        room = await ada.create(seats=(MySeat(), OpenSeat()), clock="300+3")
+        await ben.ack(ben.sit(room, 1))
+        for ply, move in enumerate(["a1", "b1", "a2", "b2", "a3"]):
+            await players[ply % 2].ack(players[ply % 2].move(room, ply, move))
+
+
 @pytest.mark.parametrize("kind", KINDS)
 async def test_the_command_reads_databases_of_both_kinds(
     kind: str, request: pytest.FixtureRequest
@@ -442,6 +456,7 @@ async def test_the_command_reads_databases_of_both_kinds(
     async with empty_database(kind, request, "plyroom") as database:
         async with database.open() as store:
             await play_matches(store)
+            await play_by_clock(store)
             listed = [
                 with_thoughts(exported)
                 async for part in read_slices(store, MatchFilter(), 100)
@@ -460,7 +475,11 @@ async def test_the_command_reads_databases_of_both_kinds(
             return result.stdout.splitlines(keepends=True)
 
         assert await run() == list(map(format_json_line, listed))
-        assert [record.game for record in listed] == ["tic-tac-toe"]
+        assert [record.tags.get("TimeControl") for record in listed] == ["300+3", None]
+        assert all(
+            303_000 >= (move.clock_ms or 0) + (move.spent_ms or 0) > 300_000
+            for move in listed[0].moves[2:4]
+        )
         assert await run("--game", "chess") == []
         ids = await database.run(lambda c: c.execute(MATCHES).scalars().all(), snapshot=True)
         found = {line["match"]: line for line in map(json.loads, await run(*ids))}
