@@ -50,6 +50,7 @@ from server.protocol.messages import (
     Joined,
     Lobby,
     May,
+    Notification,
     Ping,
     Pong,
     Presence,
@@ -94,6 +95,7 @@ async def connect(
     timing: Timing | None = None,
     reconnect_limit_s: float | None = None,
     on_state: Callable[[State], None] | None = None,
+    on_notification: Callable[[Notification], None] | None = None,
     dial: Dial = dial,
     jitter: Callable[[], float] = random.random,
     new_id: Callable[[], str] = lambda: secrets.token_hex(8),
@@ -105,7 +107,8 @@ async def connect(
     without a server (None: never); from then on every call raises Unreachable.
 
     If it is known which room the connection will follow, pass it as `room`: in a cluster the first
-    socket is then on the room's node.
+    socket is then on the room's node. `on_notification` is called with what waits for the guest in
+    rooms that none of the guest's connections follows.
     """
     connection = Connection(
         parse_address(url),
@@ -115,6 +118,7 @@ async def connect(
         timing or Timing(),
         reconnect_limit_s,
         on_state,
+        on_notification,
         dial,
         jitter,
         new_id,
@@ -147,6 +151,7 @@ class Connection:
         timing: Timing,
         reconnect_limit_s: float | None,
         on_state: Callable[[State], None] | None,
+        on_notification: Callable[[Notification], None] | None,
         dial: Dial,
         jitter: Callable[[], float],
         new_id: Callable[[], str],
@@ -162,6 +167,7 @@ class Connection:
         self._timing = timing
         self._reconnect_limit_s = reconnect_limit_s
         self.on_state = on_state or (lambda state: None)
+        self._on_notification = on_notification or (lambda notification: None)
         self._dial = dial
         self._jitter = jitter
         self._loop = asyncio.get_running_loop()
@@ -447,6 +453,8 @@ class Connection:
                 self._lobby.deliver(message)
             case Pong(at=at):
                 self._server_time.observe(at, self._last_received_s)
+            case Notification():
+                self._on_notification(message)
             case Welcome():
                 pass
             case _:

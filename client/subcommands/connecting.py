@@ -14,6 +14,7 @@ from client.errors import WrongToken
 if TYPE_CHECKING:
     from client.connection import Connection
     from client.tokens import GuestTokens
+    from server.protocol.messages import Notification
 
 #: Time for which a lost connection to the server that this command started is retried, in seconds.
 #: It is short, because nothing restarts that server.
@@ -101,6 +102,11 @@ async def connect_as_guest(
             )
             report(f"{problem}; trying again …")
 
+    def on_notification(notification: "Notification") -> None:
+        if notification.text:
+            command = f"plyroom join {server.address.room_url(notification.room)}"
+            output.report(f"{notification.text} {command}")
+
     tokens = await asyncio.to_thread(guest_tokens, server.address, name, server.is_own, server.data)
     limit_s = RECONNECT_LIMIT_S if not output.interactive else None
     if server.is_started:
@@ -109,13 +115,9 @@ async def connect_as_guest(
     def connect_with(token: str | None) -> "AbstractAsyncContextManager[Connection]":
         guest_name = name or ("You" if server.is_started else None)
         return connect(
-            str(server.address),
-            token,
-            guest_name,
-            room=room,
-            reconnect_limit_s=limit_s,
-            on_state=on_state,
-        )
+            str(server.address), token, guest_name, room=room, reconnect_limit_s=limit_s,
+            on_state=on_state, on_notification=on_notification,
+        )  # fmt: skip
 
     async with AsyncExitStack() as stack:
         for token in tokens.known:

@@ -79,8 +79,8 @@ def closing_text(server: Server, name: str | None) -> "Callable[[Model], str]":
         room = f"{model.room}{kept}" if kept else server.address.room_url(model.room)
         if model.my_seat is None:
             verb = "join" if kept else "watch"
-            return "" if match is None else f"The match goes on: plyroom {verb} {room}"
+            return "" if match is None else f"The match goes on:\n  plyroom {verb} {room}"
         state = "The match has not begun" if match is None else "The match is not over"
-        return f"{state}. To go on: plyroom join {room}{as_name}"
+        return f"{state}. To go on:\n  plyroom join {room}{as_name}"
 
     return text

@@ -1,6 +1,5 @@
 """Prints data to stdout and messages to stderr, and shows an open prompt again after them."""
 
-import codecs
 import os
 import shutil
 import sys
@@ -15,6 +14,8 @@ from client.terminal.wrapping import count_rows, wrap
 ERASE_LINE = "\r\x1b[K"
 #: Goes to the line above and erases it.
 ERASE_LINE_ABOVE = "\x1b[A\x1b[K"
+#: The values that Python itself gives LC_CTYPE.
+COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
 #: The width of a line if the output is not a terminal, in columns.
 PIPE_WIDTH = 80
 
@@ -181,12 +182,19 @@ def count_colours(stream: TextIO, environ: Mapping[str, str] = os.environ) -> in
 
 
 def shows_figures(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether boards have figures on a stream: it is a terminal, not a dumb one, of UTF-8."""
-    try:
-        encoding = codecs.lookup(stream.encoding or "ascii").name
-    except LookupError:
+    """Whether boards have figures on a stream: it is a terminal, not a dumb one, whose locale is
+    UTF-8.
+
+    The encoding of the stream does not tell: in the locale C Python writes UTF-8 (PEP 538 and 540),
+    and sets LC_CTYPE to say so.
+    """
+    if not stream.isatty() or environ.get("TERM", "") in ("", "dumb"):
         return False
-    return stream.isatty() and environ.get("TERM", "") not in ("", "dumb") and encoding == "utf-8"
+    names = [environ.get(name, "") for name in ("LC_ALL", "LC_CTYPE", "LANG")]
+    if names[1] in COERCED and names[2] in ("", "C", "POSIX"):
+        names[1] = ""
+    locale = next(filter(None, names), "")
+    return locale.lower().endswith(("utf-8", "utf8")) and (stream.encoding or "").lower() == "utf-8"
 
 
 def standard_output(is_ascii: bool = False) -> Output:

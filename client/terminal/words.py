@@ -300,12 +300,13 @@ def points_of(halves: int) -> str:
 
 
 def proposal_text(offer: Proposal) -> str:
-    """A proposal of the next game: "Sticks (rows 1-3-5-7), 5+3, with the sides swapped"."""
+    """A proposal of the next game: "Kalah (six houses), 5+3, with the sides swapped"."""
     sides = "on the same sides" if offer.seats == (0, 1) else "with the sides swapped"
     level = "" if offer.level is None else f", level {offer.level}"
     title = quoted(offer.title or offer.game or "")
+    options = options_text(offer.options or {}, offer.options_text)
     clock = ", without a clock" if offer.clock == "-" else clock_suffix(offer.clock)
-    return f"{title}{options_text(offer.options or {})}{clock}, {sides}{level}"
+    return f"{title}{options}{clock}, {sides}{level}"
 
 
 def next_match_text(model: Model) -> str:

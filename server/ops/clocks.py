@@ -14,13 +14,28 @@ from server.events import Finished, Moved, Released, RoomEvent, Started, TimeAdd
 from server.rooms import clock
 from server.rooms.clock import Clock, SideClock
 from server.rooms.matches import clocks_of
-from server.rooms.model import Match
+from server.rooms.model import Match, Room
 from server.rooms.permissions import ADDED_MS, MAX_ADDED
 from server.time_controls import TimeControlError, format_control, parse_control
 
 
-def start_faults(event: Started) -> Iterator[str]:
-    """Yields what is wrong with the clock of a match that starts."""
+def faults_of(before: Room, event: RoomEvent, at_ms: int) -> Iterator[str]:
+    """Yields what is wrong with the times of an event at `at_ms`, by the room before it.
+
+    Without the rules of the match nobody knows whose turn it is, and nothing is checked.
+    """
+    match = before.running_match
+    if isinstance(event, Started):
+        yield from _start_faults(event)
+    elif match is not None and match.position is not None and _is_about(match, event):
+        yield from _clock_faults(match, event, max(at_ms, before.changed_ms))
+
+
+def _is_about(match: Match, event: RoomEvent) -> bool:
+    return getattr(event, "match", match.id) == match.id
+
+
+def _start_faults(event: Started) -> Iterator[str]:
     if event.clock is None:
         if event.clocks_ms is not None:
             yield "a match without a time control has times"
@@ -38,8 +53,7 @@ def start_faults(event: Started) -> Iterator[str]:
         yield f"both sides start with {event.clocks_ms}, the time control gives {expected}"
 
 
-def clock_faults(match: Match, event: RoomEvent, at_ms: int) -> Iterator[str]:
-    """Yields what is wrong with the times of an event at `at_ms`, by the match before it."""
+def _clock_faults(match: Match, event: RoomEvent, at_ms: int) -> Iterator[str]:
     running = match.clock
     match event:
         case Moved() if running is None:

@@ -19,13 +19,12 @@ from server.events import (
     Finished,
     Moved,
     RoomEvent,
-    Started,
     TookBack,
     Unknown,
     parse_event_body,
 )
 from server.ids import RoomId
-from server.ops.clocks import clock_faults, start_faults
+from server.ops.clocks import faults_of
 from server.protocol import messages as wire
 from server.rooms import rules
 from server.rooms.model import Match, Room
@@ -328,17 +327,7 @@ class _RoomCheck:
 
     def _check_clock(self, before: Room, event: RoomEvent, row: Any) -> None:
         """Checks that the times of an event follow from those before it."""
-        match = before.running_match
-        faults: Iterator[str] = iter(())
-        if isinstance(event, Started):
-            faults = start_faults(event)
-        elif (
-            match is not None
-            and match.position is not None
-            and getattr(event, "match", match.id) == match.id
-        ):
-            faults = clock_faults(match, event, max(row.at_ms, before.changed_ms))
-        for fault in faults:
+        for fault in faults_of(before, event, row.at_ms):
             self._add_problem("I23", fault, row.v)
 
     def _check_takeback(self, before: Room, event: TookBack, v: int) -> None:
@@ -531,7 +520,7 @@ def _is_same_entry(stored: bytes, expected: bytes) -> bool:
     """Whether a stored lobby entry is the one that follows from the log.
 
     The title is not in the log: the game may have been renamed. Older programs write no length, no
-    options in words, and no clock.
+    options in words, no offers and no clock.
     """
     try:
         entry = msgspec.json.decode(shown_json(stored), type=wire.RoomSummary)
@@ -542,6 +531,11 @@ def _is_same_entry(stored: bytes, expected: bytes) -> bool:
     options_text = wanted.options_text if entry.options_text else ""
     clock, speed = (wanted.clock, wanted.speed) if entry.clock else (None, entry.speed)
     return entry == msgspec.structs.replace(
-        wanted, title=entry.title, length=length, options_text=options_text,
-        clock=clock, speed=speed,
-    )  # fmt: skip
+        wanted,
+        title=entry.title,
+        length=length,
+        options_text=options_text,
+        offers=wanted.offers if entry.offers else (),
+        clock=clock,
+        speed=speed,
+    )

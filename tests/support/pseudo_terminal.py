@@ -123,7 +123,16 @@ def environ(folder: Path, **more: str) -> dict[str, str]:
     inherited = {
         name: value
         for name, value in os.environ.items()
-        if name not in ("PLYROOM_URL", "NO_COLOR", "COLORTERM", "TERM")
+        if name
+        not in (
+            "PLYROOM_URL",
+            "PLYROOM_ASCII",
+            "NO_COLOR",
+            "COLORTERM",
+            "TERM",
+            "LC_ALL",
+            "LC_CTYPE",
+        )
     }
     changed = {
         "PYTHONPATH": str(ROOT),
@@ -131,6 +140,7 @@ def environ(folder: Path, **more: str) -> dict[str, str]:
         "XDG_DATA_HOME": str(folder / "share"),
         "PLYROOM_WORKERS": "1",
         "TERM": "xterm",
+        "LANG": "C.UTF-8",
         "PLYROOM_PLAIN": "1",
     }
     return {**inherited, **changed, **more}

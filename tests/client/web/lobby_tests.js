@@ -25,6 +25,9 @@ const ADA = { identity: "ada", name: "Ada" };
 const BEN = { identity: "ben", name: "Ben" };
 const AI = { identity: "ai", name: "AI level 3", kind: "ai", level: 3 };
 
+/** The lists without a filter. */
+const ALL_TIMES = { now_ms: 0, speed: "", pick: () => {} };
+
 /** Returns a room of the lobby. */
 function room(id, state, seats) {
     return { room: id, game: "chess", title: "Chess", options: {}, seats, state, created_ms: 1 };
@@ -126,7 +129,7 @@ test("a start position is part of the room, and is not kept for the next one", (
 });
 
 test("the text in place of missing rooms is true", () => {
-    const text = (model) => textOf(drawPublic(model, GAMES, () => {}));
+    const text = (model) => textOf(drawPublic(model, GAMES, () => {}, ALL_TIMES));
     const open = room("o", "open", [BEN, null]);
     const playing = room("p", "playing", [BEN, AI]);
     assertEqual(text({ you: ADA, lobby: null }).includes("Loading"), true);
@@ -140,7 +143,7 @@ test("the text in place of missing rooms is true", () => {
 test("a room is joined beside a person who is there", () => {
     const buttons = (entry) => {
         const parent = document.createElement("div");
-        render(parent, drawPublic(lobbyOf(entry), GAMES, () => {}));
+        render(parent, drawPublic(lobbyOf(entry), GAMES, () => {}, ALL_TIMES));
         const [line] = parent.querySelectorAll("li");
         return [line.querySelectorAll("button").length, line.textContent.includes("Away"), line.classList.contains("left")];
     };
@@ -170,7 +173,7 @@ test("your own rooms are among your matches and not among the public ones", () =
     const model = lobbyOf(room("m", "playing", [ADA, AI]), room("w", "open", [ADA, null]), room("p", "playing", [BEN, AI]));
     const mine = textOf(drawMine(model, GAMES, null));
     assertEqual(["against AI level 3", "waits for a second player", "Ben"].map((words) => mine.includes(words)), [true, true, false]);
-    assertEqual(textOf(drawPublic(model, GAMES, () => {})).includes("Ada"), false);
+    assertEqual(textOf(drawPublic(model, GAMES, () => {}, ALL_TIMES)).includes("Ada"), false);
     assertEqual(drawMine(lobbyOf(), GAMES, null), null);
 });
 
@@ -187,4 +190,46 @@ test("a match of yours is listed once, with its result", () => {
     assertEqual(turns.map((line) => ["Your turn", "Their turn", "Play on"].find((words) => line.includes(words))), ["Your turn", "Their turn", "Play on"]);
     for (const words of ["Play on", "You won", "You lost", "Draw", "No result"]) assertEqual(text.split(words).length, 2);
     assertEqual(text.includes("waits"), false);
+});
+
+test("rooms and your matches name their clock and the time that is left, of now", () => {
+    const times = { control: "300+3", left_ms: [200_000, 300_000], since_ms: 1000, running: 0 };
+    const clocked = { clock: "300+3", speed: "blitz", times };
+    const playing = { ...room("r", "playing", [BEN, AI]), ...clocked, length: "4 moves" };
+    const at = (now_ms) => textOf(drawPublic(lobbyOf(playing), GAMES, () => {}, { ...ALL_TIMES, now_ms }));
+    assertEqual(["5+3 · 4 moves", "3:20", "5:00"].every((text) => at(1000).includes(text)), true);
+    assertEqual(at(61_000).includes("2:20"), true);
+    const match = { match: "m", room: "q", game: "chess", title: "Chess", seats: [BEN, ADA], plies: 2, started_ms: 0, turn: 0, ...clocked };
+    const mine = textOf(drawMine(lobbyOf(), GAMES, { running: [match], finished: [], waiting: [] }, 61_000));
+    assertEqual(["against Ben · 5+3", "5:002:20", "Their turn"].every((text) => mine.includes(text)), true);
+});
+
+test("the rooms can be those of one class of time controls", () => {
+    const rooms = [
+        { ...room("a", "open", [BEN, null]), title: "Bullet chess", clock: "60", speed: "bullet" },
+        { ...room("b", "open", [BEN, null]), title: "Slow chess" },
+    ];
+    const parent = document.createElement("div");
+    const picked = [];
+    const titles = (speed) => {
+        render(parent, drawPublic(lobbyOf(...rooms), GAMES, () => {}, { ...ALL_TIMES, speed, pick: (value) => picked.push(value) }));
+        return [...parent.querySelectorAll(".game")].map((title) => title.textContent);
+    };
+    assertEqual(["bullet", "untimed", "rapid"].map(titles), [["Bullet chess"], ["Slow chess"], []]);
+    assertEqual(parent.querySelector(".empty").textContent, "No rapid room waits for a player.");
+    const select = parent.querySelector("select");
+    select.value = "blitz";
+    select.dispatchEvent(new Event("change"));
+    assertEqual(picked, ["blitz"]);
+    assertEqual(textOf(drawPublic(lobbyOf(rooms[1]), GAMES, () => {}, ALL_TIMES)).includes("Bullet"), false);
+});
+
+test("the time control is part of the choices, which keep it", () => {
+    localStorage.clear();
+    const timed = { ...validChoices(CHESS, { game: "chess", opponent: "friend" }), clock: "300+3" };
+    assertEqual([createCommand(timed, 0).clock, "clock" in createCommand(validChoices(CHESS), 0)], ["300+3", false]);
+    keepChoices(timed);
+    assertEqual(readChoices(GAMES)[0].clock, "300+3");
+    assertEqual([describeChoices(CHESS, timed), validChoices(HEX, timed).clock], ["Chess with a friend, 5+3, White", "300+3"]);
+    assertEqual(choicesThrough("easy", CHESS, { clock: "60" }).clock, "60");
 });

@@ -41,9 +41,9 @@ export class MissingParts {
      * Requests the events from before the join, if there may be any that the room's log shows.
      * @param {Room} room the room as the viewer joins it
      */
-    requestHistory({ match, v }) {
+    requestHistory({ id, match, v }) {
         if (!match || (match.number === 1 && match.moves.length === 0 && !match.over)) return;
-        this.#requestOnce("history", async () => this.#onHistory(await readEvents(match.id), v));
+        this.#requestOnce("history", async () => this.#onHistory(await readEvents(match.id, id), v));
     }
 
     /**

@@ -102,6 +102,7 @@ export class RoomPage {
         this.#parts = {
             after: new Part(app, PARTS.after, (module) => module),
             aiForm: new Part(app, PARTS.aiForm, ({ drawAiForm }) => drawAiForm),
+            clock: new Part(app, PARTS.clock, ({ RoomClock }) => new RoomClock(app, () => (document.title = this.title()))),
             invitation: new Part(app, PARTS.invitation, ({ Invitation }) => new Invitation(app, this.#share)),
             opponent: new Part(app, PARTS.opponent, ({ Opponent }) => {
                 const opponent = new Opponent(app);
@@ -163,7 +164,8 @@ export class RoomPage {
         if (!room?.description) return "Plyroom";
         const players = room.seats.filter((occupant) => occupant !== null);
         const subject = `${room.description.title}${players.length > 0 ? `: ${versus(players)}` : ""}`;
-        return `${legalMoves(room).length > 0 ? "Your turn – " : ""}${subject} – Plyroom`;
+        const turn = legalMoves(room).length > 0 ? `Your turn${this.#parts.clock.shown?.titleTime(room) ?? ""} – ` : "";
+        return `${turn}${subject} – Plyroom`;
     }
 
     onReconnect() {
@@ -243,6 +245,7 @@ export class RoomPage {
         const lines = document.querySelector(".chat .lines");
         if (lines && this.#isChatAtEnd) lines.scrollTop = lines.scrollHeight;
         this.#tabs.afterDraw();
+        this.#parts.clock.shown?.show();
         if (room && this.#isDrawn) for (const name of expectedParts(this.#app.model, room)) this.#parts[name].request();
     }
 
@@ -262,7 +265,7 @@ export class RoomPage {
         const selected = this.#tabs.selected(thinking !== null);
         return h(
             "div",
-            { class: ["match-page", isWide(board) && "wide"], key: room.id, "--board-aspect": boardAspect(board) },
+            { class: ["match-page", isWide(board) && "wide", isOneScreen(room) && "chess-clock"], key: room.id, "--board-aspect": boardAspect(board) },
             h("h1", { class: "visually-hidden" }, `${title}: ${room.seats.map(occupantName).join(" against ")}`),
             this.#drawTable(room),
             h(
@@ -276,7 +279,7 @@ export class RoomPage {
             h(
                 "div",
                 { class: "left" },
-                drawPanel("room", selected, drawInfo(room, this.#share.draw(), this.#app, this.#parts.after.shown?.drawEveningButton(this.#app, room))),
+                drawPanel("room", selected, drawInfo(room, this.#share.draw(), this.#app, this.#parts.clock.shown?.controlOf(room) ?? "", this.#parts.after.shown?.drawEveningButton(this.#app, room))),
                 drawPanel("chat", selected, this.#drawChat(room)),
             ),
         );
@@ -365,6 +368,7 @@ export class RoomPage {
             prompt: mySeat(this.#app.model) === seat ? this.#prompt : "",
             result: resultFor(room.match?.over, seat),
             score: halves === undefined ? undefined : scorePoints(halves),
+            clock: this.#parts.clock.shown?.draw(room, seat),
             actions: drawSeatActions(this.#app, room, seat, () => this.#drawAiForm(room, seat)),
         };
     }
@@ -392,11 +396,12 @@ export class RoomPage {
                     this.#canTurnBoard(room) ? drawFlip(() => this.#turnBoard()) : null,
                 ),
             ),
-            over ? this.#parts.after.shown?.drawScore(room) : null,
+            over ? [this.#parts.after.shown?.drawNewcomer(room), this.#parts.after.shown?.drawScore(room)] : null,
             over && room.frozen !== null && isClosed(room) ? h("p", { class: "muted" }, frozenText(room.frozen, false)) : null,
             room.match && !over ? opponent?.drawGone(room) : null,
+            this.#parts.clock.shown?.drawState(room),
             this.#shown === null ? null : h("button", { key: "back", class: "to-live", onclick: back }, "Back to the match"),
-            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room, opponent?.drawOffers(room), this.#parts.after.shown?.drawAgain(this.#app, room)), opponent?.drawBarring(room), this.#hints?.draw(room)),
+            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room, opponent?.drawOffers(room, this.#parts.clock.shown?.proposedControl(room)), this.#parts.after.shown?.drawAgain(this.#app, room)), opponent?.drawBarring(room), this.#hints?.draw(room)),
         );
     }
 
