@@ -69,8 +69,7 @@ def main(
         given = [
             parameter.opts[0]
             for parameter in main.params
-            if parameter.name is not None
-            and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+            if context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
         ]
         if given:
             raise click.UsageError(f"{given[0]} stands after the command: plyroom play chess ...")

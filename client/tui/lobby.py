@@ -255,8 +255,16 @@ class LobbyScreen(Screen[None]):
             banner.display = bool(text)
 
     def on_resize(self) -> None:
-        """Shows the small board where there is space for it."""
-        self.query_one("#preview").display = self.size.width >= PREVIEW_COLUMNS
+        """Shows the small board only where there is space for it."""
+        self._show_preview()
+
+    def _show_preview(self) -> bool:
+        """Shows or hides the small board; returns whether it is there."""
+        at = self.query_one("#rows", OptionList).highlighted
+        has_board = at is not None and self._rows[at].kind in ("room", "match")
+        is_shown = has_board and self.size.width >= PREVIEW_COLUMNS
+        self.query_one("#preview").display = is_shown
+        return is_shown
 
     def _draw(self) -> None:
         if not self.is_mounted or not self.query("#rows"):
@@ -300,7 +308,7 @@ class LobbyScreen(Screen[None]):
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Shows the board of a room or a replay that stays highlighted."""
         kind, _, key = (event.option.id or "").partition(" ")
-        if kind in ("room", "match") and self.query_one("#preview").display:
+        if self._show_preview():
             self.run_worker(self._preview(kind, key), group="preview", exclusive=True)
 
     async def _preview(self, kind: str, key: str) -> None:
