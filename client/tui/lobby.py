@@ -19,7 +19,7 @@ from textual.widgets.option_list import Option
 from client.address import DEFAULT_SERVER, Address, BadAddress, parse_address
 from client.api import GameInfo, ListedMatch, MyMatches
 from client.connection import Connection
-from client.errors import PlyroomError
+from client.errors import PlyroomError, Refused
 from client.terminal import words
 from client.terminal.clocks import times_text
 from client.tui.board_pane import BoardPane
@@ -187,8 +187,11 @@ class LobbyScreen(Screen[None]):
         self._wanted = ""
         self._rows: list[Row] = []
         self._problem = ""
+        self._notice = ""
         self._board = BoardPane(place.colours, place.is_ascii)
         self._reload_is_due = False
+        #: The first entry, which is highlighted until the user chooses another one.
+        self._first_key: str | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(id="lobby-title", markup=False)
@@ -299,14 +302,18 @@ class LobbyScreen(Screen[None]):
             listed.clear_options()
             listed.add_options(options)
             ids = [option.id for option in options]
-            listed.highlighted = ids.index(key) if key in ids else 1 if len(ids) > 1 else None
+            is_chosen = key in ids and key != self._first_key
+            self._first_key = ids[1] if len(ids) > 1 else None
+            listed.highlighted = ids.index(key) if is_chosen else 1 if len(ids) > 1 else None
         hint = "Enter open  n new room  / filter  ? help  q leave"
         if not self._rows:
             hint = f"Nothing contains {self._wanted!r}. Esc shows all." if self._wanted else hint
-        self.query_one("#lobby-keys", Static).update(Text(self._problem or hint))
+        self.query_one("#lobby-keys", Static).update(Text(self._notice or self._problem or hint))
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Shows the board of a room or a replay that stays highlighted."""
+        if event.option.id != self._first_key:
+            self._notice = ""
         kind, _, key = (event.option.id or "").partition(" ")
         if self._show_preview():
             self.run_worker(self._preview(kind, key), group="preview", exclusive=True)
@@ -348,7 +355,17 @@ class LobbyScreen(Screen[None]):
     def _open(self, room: str, sit: bool = False, invite: bool = False) -> None:
         place = self._place
         visit = Visit(place.connection, place.requests.address, room, sit, invite, place.requests)
-        self.app.push_screen(RoomScreen(visit, place.colours, place.is_ascii, place.on_failure))
+
+        def end(error: PlyroomError) -> None:
+            """Goes back to the lobby if only the room refuses the user."""
+            if isinstance(error, Refused):
+                screen.dismiss(None)
+                self._tell(error.message)
+            else:
+                place.on_failure(error)
+
+        screen = RoomScreen(visit, place.colours, place.is_ascii, end)
+        self.app.push_screen(screen)
 
     async def _replay(self, match: str) -> None:
         place = self._place
@@ -369,6 +386,7 @@ class LobbyScreen(Screen[None]):
 
     def action_new(self, game: str = "") -> None:
         """Opens the sheet for a new room."""
+        self._notice = ""
         if not self._games:
             self.action_reload()
             return
@@ -383,10 +401,17 @@ class LobbyScreen(Screen[None]):
         try:
             room = (await self._place.connection.command(command)).room
         except PlyroomError as error:
-            self.app.notify(str(error), markup=False)
+            self._tell(str(error))
             return
         assert isinstance(room, str), "the ack of create names the room"
         self._open(room, invite=command.visibility == "unlisted")
+
+    def _tell(self, text: str) -> None:
+        """Shows a sentence until the user does something else."""
+        if isinstance(self.app.screen, ReplayScreen):
+            self.app.screen.show_message(text)
+        self._notice = text
+        self._draw()
 
     def action_filter(self) -> None:
         """Opens the line for the filter."""

@@ -280,6 +280,11 @@ class ReplayScreen(Screen[None]):
             text.append("\n")
         return text
 
+    def show_message(self, text: str) -> None:
+        """Shows a sentence until the next step."""
+        self._message = text
+        self._draw()
+
     # --- steps
 
     def _go(self, ply: int) -> None:

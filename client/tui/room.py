@@ -331,8 +331,8 @@ class RoomScreen(Screen[None]):
         for line in text.split("\n"):
             clean = words.quoted(line.expandtabs())
             self._log.append((clean, is_notice))
-            if not is_notice and TABS[self._tab] != "Chat":
-                self._unread += 1
+        if not is_notice and TABS[self._tab] != "Chat":
+            self._unread += 1
         self._notice = words.quoted(text.split("\n")[0] if "\n" in text else text)
         if self.is_mounted:
             self._draw()
@@ -527,6 +527,8 @@ class RoomScreen(Screen[None]):
         return "  ".join(notes(board, view, self._is_ascii))
 
     def _draw_panel(self) -> None:
+        if TABS[self._tab] == "Chat":
+            self._unread = 0
         tabs = Text()
         for index, name in enumerate(TABS):
             label = f"{name} {self._unread}" if name == "Chat" and self._unread else name
@@ -550,7 +552,6 @@ class RoomScreen(Screen[None]):
             case "Thinking":
                 lines = thinking_lines(model, self._is_ascii)
             case "Chat":
-                self._unread = 0
                 text = Text()
                 for index, (line, is_notice) in enumerate(self._log):
                     text.append(("\n" if index else "") + line, style="dim" if is_notice else "")
