@@ -85,8 +85,10 @@ async def connect_as_guest(
     from client.terminal import words
     from client.terminal.output import standard_output
 
-    output = standard_output()
-    report = report or output.report
+    is_patient = True
+    if report is None:  # a full screen takes the standard streams while it runs
+        output = standard_output()
+        report, is_patient = output.report, output.interactive
     is_down = False
 
     def on_state(state: State) -> None:
@@ -108,7 +110,7 @@ async def connect_as_guest(
             output.report(f"{notification.text} {command}")
 
     tokens = await asyncio.to_thread(guest_tokens, server.address, name, server.is_own, server.data)
-    limit_s = RECONNECT_LIMIT_S if not output.interactive else None
+    limit_s = None if is_patient else RECONNECT_LIMIT_S
     if server.is_started:
         limit_s = OWN_SERVER_RECONNECT_LIMIT_S
 

@@ -146,6 +146,8 @@ async def show_lobby(
             start.show_problem("" if error is None else str(error))
         except PlyroomError as error:
             start.show_problem(str(error))
+        except Exception as error:  # a fault of the program, which the application reports
+            app.crash(error)
 
     def enter(chosen: Address | None) -> None:
         nonlocal visiting

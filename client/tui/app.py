@@ -49,6 +49,10 @@ class PlyroomApp(App[None]):
         self.failure = error
         self.exit(return_code=1)
 
+    def crash(self, error: Exception) -> None:
+        """Ends the application because of a fault of the program, in a task beside it."""
+        self._handle_exception(error)
+
     def show_state(self, state: State) -> None:
         """Shows the state of the connection above every room and lobby."""
         for screen in self.screen_stack:
