@@ -11,6 +11,7 @@ from textual.screen import Screen
 
 from client.connection import Connection, State
 from client.errors import PlyroomError
+from client.tui.lobby import LobbyScreen
 from client.tui.room import RoomScreen
 
 #: The sentence for each state of the connection but a good one.
@@ -48,10 +49,14 @@ class PlyroomApp(App[None]):
         self.failure = error
         self.exit(return_code=1)
 
+    def crash(self, error: Exception) -> None:
+        """Ends the application because of a fault of the program, in a task beside it."""
+        self._handle_exception(error)
+
     def show_state(self, state: State) -> None:
-        """Shows the state of the connection above every room."""
+        """Shows the state of the connection above every room and lobby."""
         for screen in self.screen_stack:
-            if isinstance(screen, RoomScreen):
+            if isinstance(screen, RoomScreen | LobbyScreen):
                 screen.show_banner(BANNERS.get(state, ""))
 
     def action_exit(self) -> None:

@@ -84,7 +84,7 @@ async def play_an_evening(nodes: int) -> None:
             ("", ""),
             ("over", "Your match of Tic-tac-toe against Ada is over."),
             ("rematch", "Ada offers a rematch of Tic-tac-toe."),
-            ("over", "Your match of Tic-tac-toe against Ada is over."),
+            ("", ""),
             ("next", "Ada proposes Othello as the next game."),
         ]
         assert {each["room"] for each in ben.of("notification")} == {room}

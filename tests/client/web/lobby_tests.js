@@ -104,7 +104,7 @@ test("the chosen side and opponents become the seats of the room", () => {
     assertEqual(createCommand(duel, 0).seats, [ai, { who: "ai", persona: "swindler" }]);
     assertEqual([choices, friend, { ...friend, invitation: "public" }].map((each) => createCommand(each, 0).visibility), ["public", "unlisted", "public"]);
     const screen = createCommand({ ...choices, opponent: "screen" }, 0);
-    assertEqual([screen.one_screen, screen.seats], [true, undefined]);
+    assertEqual([screen.one_screen, screen.seats, screen.visibility], [true, undefined, "unlisted"]);
 });
 
 test("only a room for two people has the choice of the bot's help, which is kept", () => {
@@ -161,7 +161,9 @@ test("a door and a game make a room", () => {
     const through = (way, before = {}) => choicesThrough(way, CHESS, { game: "chess", side: "1", invitation: "public", ...before });
     assertEqual(createCommand(through("link"), 0).visibility, "unlisted");
     assertEqual(createCommand(through("anyone", { invitation: "unlisted" }), 0).visibility, "public");
-    assertEqual(createCommand(through("screen"), 0).one_screen, true);
+    const screen = choicesThrough("screen", CHESS, { visibility: "public" }, ["Mia", ""]);
+    assertEqual(createCommand(screen, 0).seats, [{ who: "me", name: "Mia" }, { who: "me" }]);
+    assertEqual([createCommand(screen, 0).one_screen, createCommand(screen, 0).visibility], [true, "unlisted"]);
     assertEqual(createCommand(through("hard", { level: "2" }), 0).seats, [{ who: "ai", level: 7 }, { who: "me" }]);
     assertEqual(through("more"), null);
     for (const levels of [1, 2, 3, 5, 6, 8]) {
@@ -192,6 +194,19 @@ test("a match of yours is listed once, with its result", () => {
     assertEqual(turns.map((line) => ["Your turn", "Their turn", "Play on"].find((words) => line.includes(words))), ["Your turn", "Their turn", "Play on"]);
     for (const words of ["Play on", "You won", "You lost", "Draw", "No result"]) assertEqual(text.split(words).length, 2);
     assertEqual(text.includes("waits"), false);
+});
+
+test("a room of tonight stands for its matches, first where the other one offers something", () => {
+    const between = room("r", "finished", [ADA, BEN]);
+    const match = { match: "m", room: "r", game: "chess", title: "Chess", seats: [ADA, BEN], plies: 9, length: "5 moves", started_ms: 1, finished_ms: 2, over: { winner: 0, how: "board", reason: "" } };
+    const running = { ...match, match: "n", room: "s", over: null, finished_ms: null, turn: 1 };
+    const mine = { running: [running], finished: [match], waiting: [], rooms: [between] };
+    const text = (waiting) => textOf(drawMine({ ...lobbyOf(), waiting }, GAMES, mine));
+    const idle = text([]);
+    assertEqual([idle.includes("Play again"), idle.includes("You won")], [true, false]);
+    const offered = text([{ t: "notification", room: "r", what: "rematch", text: "Ben offers a rematch." }]);
+    assertEqual(offered.indexOf("Offers a rematch") < offered.indexOf("Their turn"), true);
+    assertEqual(text([{ t: "notification", room: "s", what: "draw", text: "" }]).includes("Offers a draw"), true);
 });
 
 test("rooms and your matches name their clock and the time that is left, of now", () => {

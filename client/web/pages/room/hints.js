@@ -58,7 +58,9 @@ export class Hints {
             key: "hint",
             "aria-busy": String(isWaiting),
             // A disabled button would lose the keyboard's focus.
-            "aria-disabled": isAll || !isAllowed ? "true" : null,
+            "aria-disabled": isAll ? "true" : null,
+            // It says why there is none.
+            class: !isAllowed && "no-hint",
             onclick: () => isAll || void this.#ask(room, next),
         };
         return [

@@ -364,7 +364,7 @@ export class RoomPage {
                 thoughts[ply].state !== "done",
             you: viewerSeat(this.#app.model) === seat,
             prompt: mySeat(this.#app.model) === seat ? this.#prompt : "",
-            result: resultFor(room.match?.over, seat),
+            result: hasPlayed(room, seat) ? resultFor(room.match?.over, seat) : null,
             score: this.#parts.after.shown?.pointsOf(room, seat),
             clock: this.#parts.clock.shown?.draw(room, seat),
             actions: drawSeatActions(this.#app, room, seat, () => this.#drawAiForm(room, seat)),
@@ -511,6 +511,16 @@ export class RoomPage {
         this.#announcedKey = key;
         this.#app.announce(`${describePly(room, ply)} ${statusText(this.#app.model, room)}`);
     }
+}
+
+/**
+ * Whether the player on a seat has played the room's last match there: somebody else may have sat down.
+ * @param {Room} room
+ * @param {number} seat
+ */
+function hasPlayed({ match, seats }, seat) {
+    const [player, sitting] = [match?.seats[seat], seats[seat]].map((each) => each?.kept_for ?? each);
+    return !sitting || player?.identity === sitting.identity;
 }
 
 /**
