@@ -5,7 +5,7 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Annotated, TypeVar
 
@@ -17,7 +17,7 @@ from client.errors import PlyroomError, ProtocolMismatch, Refused, Unreachable
 from engine.view import BoardView, PositionView
 from server.events import Occupant
 from server.protocol.assessments import Assessment
-from server.protocol.messages import MatchResult, Played, RoomSummary
+from server.protocol.messages import MatchResult, Notification, Played, RoomSummary
 
 #: Time limit of a request, in seconds.
 TIMEOUT_S = 10
@@ -117,12 +117,14 @@ class PlyView(Struct, frozen=True):
 class Line(Struct, frozen=True):
     """A line of moves beside a match: `start` is the position at its end as text.
 
-    `over` says why the match would be over there; None if it would go on.
+    `views` are the positions from its beginning on, and `moves` its moves. `over` says why the
+    match would be over there; None if it would go on.
     """
 
     start: str
     views: tuple[PositionView, ...]
     over: str | None = None
+    moves: tuple[Played, ...] = ()
 
 
 class Reading(Struct, frozen=True):
@@ -150,11 +152,15 @@ class ListedMatch(Struct, frozen=True, kw_only=True):
 
 
 class MyMatches(Struct, frozen=True):
-    """A guest's own matches, public or not, and the rooms in which they wait for a player."""
+    """A guest's own matches, public or not, the rooms in which they wait for a player, those of the
+    last hours between two matches, and what waits for the guest.
+    """
 
     running: tuple[ListedMatch, ...] = ()
     finished: tuple[ListedMatch, ...] = ()
     waiting: tuple[RoomSummary, ...] = ()
+    rooms: tuple[RoomSummary, ...] = ()
+    notifications: tuple[Notification, ...] = ()
 
 
 class _Matches(Struct):
@@ -242,9 +248,12 @@ def fetch_views(address: Address, match: str, first: int, last: int) -> list[Pos
     return views
 
 
-def fetch_position(address: Address, match: str, ply: int) -> Line:
-    """Returns the position of a match after `ply` plies; raises Refused when there is none."""
-    return _get(address, f"matches/{match}/variation?ply={ply}", Line)
+def fetch_position(address: Address, match: str, ply: int, moves: Sequence[str] = ()) -> Line:
+    """Returns the position of a match after `ply` plies and these other moves; raises Refused when
+    there is none.
+    """
+    query = urllib.parse.urlencode({"ply": ply, "moves": " ".join(moves)})
+    return _get(address, f"matches/{match}/variation?{query}", Line)
 
 
 def fetch_reading(address: Address, match: str, ply: int, text: str) -> Reading:

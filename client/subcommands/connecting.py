@@ -1,7 +1,7 @@
 """Finds or starts the server for a command, and connects to it with the stored token."""
 
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -38,9 +38,12 @@ class Server(NamedTuple):
 
 
 @asynccontextmanager
-async def find_server(url: Address | None, data: Path | None) -> AsyncIterator[Server]:
+async def find_server(
+    url: Address | None, data: Path | None, report: Callable[[str], None] | None = None
+) -> AsyncIterator[Server]:
     """Yields the server at `url`; without one that which uses the data folder, or else runs one on
-    this machine. Without a folder too, that server keeps nothing.
+    this machine. Without a folder too, that server keeps nothing. `report` says in place of
+    standard error that a server starts.
     """
     if url is not None:
         yield Server(url)
@@ -48,8 +51,11 @@ async def find_server(url: Address | None, data: Path | None) -> AsyncIterator[S
     from client.own_server import own_server, server_of_folder
 
     def on_start() -> None:
-        if sys.stderr.isatty():
-            click.echo("Starting a server on this machine …", err=True)
+        starting = "Starting a server on this machine …"
+        if report is not None:
+            report(starting)
+        elif sys.stderr.isatty():
+            click.echo(starting, err=True)
 
     if data is None:
         on_start()
@@ -62,12 +68,16 @@ async def find_server(url: Address | None, data: Path | None) -> AsyncIterator[S
 
 @asynccontextmanager
 async def connect_as_guest(
-    server: Server, name: str | None, room: str | None = None
+    server: Server,
+    name: str | None,
+    room: str | None = None,
+    report: Callable[[str], None] | None = None,
 ) -> "AsyncIterator[Connection]":
     """Yields a connection as the guest whose token is stored for this server.
 
     When there is no token, or the server does not know it, the server creates a new guest; in the
     second case a message says so. `room` is the room that the command will follow, if it is known.
+    `report` takes the messages in place of standard error.
     """
     import asyncio
 
@@ -75,29 +85,32 @@ async def connect_as_guest(
     from client.terminal import words
     from client.terminal.output import standard_output
 
-    output = standard_output()
+    is_patient = True
+    if report is None:  # a full screen takes the standard streams while it runs
+        output = standard_output()
+        report, is_patient = output.report, output.interactive
     is_down = False
 
     def on_state(state: State) -> None:
         nonlocal is_down
         if state is State.CONNECTED:
             if is_down:
-                output.report("Connected again.")
+                report("Connected again.")
             is_down = False
         else:
             is_down = True
             problem = (
                 "The server restarts" if state is State.RESTARTING else "The connection is lost"
             )
-            output.report(f"{problem}; trying again …")
+            report(f"{problem}; trying again …")
 
     def on_notification(notification: "Notification") -> None:
         if notification.text:
             command = f"plyroom join {server.address.room_url(notification.room)}"
-            output.report(f"{notification.text} {command}")
+            report(f"{notification.text} {command}")
 
     tokens = await asyncio.to_thread(guest_tokens, server.address, name, server.is_own, server.data)
-    limit_s = RECONNECT_LIMIT_S if not output.interactive else None
+    limit_s = None if is_patient else RECONNECT_LIMIT_S
     if server.is_started:
         limit_s = OWN_SERVER_RECONNECT_LIMIT_S
 
@@ -116,7 +129,7 @@ async def connect_as_guest(
         else:
             connection = await stack.enter_async_context(connect_with(None))
             if tokens.known:
-                output.report(
+                report(
                     "Your earlier guest was not found on this server."
                     f" You are a new guest now: {words.quoted(connection.name)}."
                 )

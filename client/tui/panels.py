@@ -136,25 +136,27 @@ def _pieces_text(board: BoardView | None, position: PositionView | None, seat: i
 # --- the panels
 
 
-def moves_lines(moves: Sequence[Played], width: int) -> list[str]:
-    """The moves, two in a line where the second has the number of the first and they fit."""
-    lines: list[str] = []
-    pending = ""
+def move_rows(moves: Sequence[Played], width: int) -> list[list[tuple[int, str]]]:
+    """The moves as rows of plies and texts: two in a row where the second one has the number of the
+    first one and they fit.
+    """
+    rows: list[list[tuple[int, str]]] = []
     half = max(8, (width - 1) // 2)
     for ply, played in enumerate(moves):
-        number = words.move_number(ply, played)
-        text = f"{number} {words.move_text(played)}"
-        if pending and number.endswith("..."):
-            second = words.move_text(played)
-            gap = " " * max(1, half - visible_width(pending))
-            if visible_width(pending) + len(gap) + visible_width(second) <= width:
-                lines.append(f"{pending}{gap}{second}")
-                pending = ""
+        number, text = words.move_number(ply, played), words.move_text(played)
+        if rows and len(rows[-1]) == 1 and number.endswith("..."):
+            first_ply, first = rows[-1][0]
+            padded = first + " " * max(1, half - visible_width(first))
+            if visible_width(padded) + visible_width(text) <= width:
+                rows[-1] = [(first_ply, padded), (ply, text)]
                 continue
-        if pending:
-            lines.append(pending)
-        pending = text
-    return [*lines, pending] if pending else lines
+        rows.append([(ply, f"{number} {text}")])
+    return rows
+
+
+def moves_lines(moves: Sequence[Played], width: int) -> list[str]:
+    """The moves as lines of `move_rows`."""
+    return ["".join(text for _, text in row) for row in move_rows(moves, width)]
 
 
 def thinking_lines(model: Model, is_ascii: bool) -> list[str]:

@@ -378,10 +378,8 @@ class _Painter:
         """Fills the ground of a cell."""
         row, col, height, width = self.box(name)
         ink = Ink(self._ink_of_cell(name), self._ground(name, row // height, col // width))
-        if self._colours == NO_COLOURS or not self._is_grid:
-            is_cursor = self._states.get(name) == "cursor"
-            if is_cursor and self._is_grid:
-                ink = Ink(is_reversed=True)
+        if not self._grounds and self._is_grid and self._states.get(name) == "cursor":
+            ink = Ink(is_reversed=True)
         if ink == Ink(ink.colour):
             return
         for each in range(row, row + height):
@@ -389,10 +387,10 @@ class _Painter:
 
     def _ground(self, name: str, row: int, col: int) -> str:
         state = self._states.get(name)
-        if self._colours == FIXED_COLOURS and state is not None and self._is_grid:
-            return STATE_GROUNDS[state]
         if self._grounds is None:
             return ""
+        if state is not None:
+            return STATE_GROUNDS[state]
         return self._grounds[(row + col) % 2]
 
     def _ink_of_cell(self, name: str) -> str:
@@ -426,7 +424,7 @@ class _Painter:
         """The ink of a text on the cell: black under the cursor, and reversed without grounds."""
         if self._states.get(name) != "cursor":
             return ink
-        if self._colours == FIXED_COLOURS and self._is_grid:
+        if self._grounds:
             return ink._replace(colour="#000000")
         return ink._replace(is_reversed=True)
 

@@ -38,7 +38,7 @@ from client.terminal.commands import (
     move_words,
     sorted_ids,
 )
-from client.terminal.line import QUESTIONS, LineMode, MoveReader
+from client.terminal.line import QUESTIONS, LineMode
 from client.terminal.output import Output
 from client.terminal.wrapping import wrap
 from client.tui.board_pane import BoardPane
@@ -53,6 +53,7 @@ from client.tui.panels import (
 )
 from client.tui.picking import buttons, choice_keys
 from client.tui.picture import half_blocks, piece_texts
+from client.tui.requests import GLASS_DEPTH, Requests
 from client.tui.sheets import Choice, Menu, Question, TextSheet
 from engine.view import BoardView, MoveView, PositionView
 from server.commands import Move
@@ -93,14 +94,16 @@ OWN_WORDS = {word: key for key, word, _ in KEYS if word not in ("help", "quit")}
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """How a user enters a room; the fields are those of LineMode."""
+    """How a user enters a room: with `sit` they take a free seat, with `invite` they are told how
+    to invite an opponent. Without `requests` there is no reader of moves and no glass box.
+    """
 
     connection: Connection
     address: Address
     room: str
     sit: bool = False
     invite: bool = False
-    read_move: MoveReader | None = None
+    requests: Requests | None = None
 
 
 class LineQueue:
@@ -275,7 +278,7 @@ class RoomScreen(Screen[None]):
             sit=visit.sit,
             brief=True,
             invite=visit.invite,
-            read_move=visit.read_move,
+            read_move=visit.requests.reading if visit.requests is not None else None,
             on_message=self._receive,
         )
         self.run_worker(self._follow(self._mode), name="room")
@@ -328,8 +331,8 @@ class RoomScreen(Screen[None]):
         for line in text.split("\n"):
             clean = words.quoted(line.expandtabs())
             self._log.append((clean, is_notice))
-            if not is_notice and TABS[self._tab] != "Chat":
-                self._unread += 1
+        if not is_notice and TABS[self._tab] != "Chat":
+            self._unread += 1
         self._notice = words.quoted(text.split("\n")[0] if "\n" in text else text)
         if self.is_mounted:
             self._draw()
@@ -524,6 +527,8 @@ class RoomScreen(Screen[None]):
         return "  ".join(notes(board, view, self._is_ascii))
 
     def _draw_panel(self) -> None:
+        if TABS[self._tab] == "Chat":
+            self._unread = 0
         tabs = Text()
         for index, name in enumerate(TABS):
             label = f"{name} {self._unread}" if name == "Chat" and self._unread else name
@@ -547,7 +552,6 @@ class RoomScreen(Screen[None]):
             case "Thinking":
                 lines = thinking_lines(model, self._is_ascii)
             case "Chat":
-                self._unread = 0
                 text = Text()
                 for index, (line, is_notice) in enumerate(self._log):
                     text.append(("\n" if index else "") + line, style="dim" if is_notice else "")
@@ -706,11 +710,33 @@ class RoomScreen(Screen[None]):
             case "t":
                 self.action_show_tab((self._tab + 1) % len(TABS))
             case "g":
-                self.log_line("error: no glass box yet", is_notice=True)
+                self.run_worker(self._show_search(), exclusive=True, group="glass")
             case "?":
                 self.action_menu()
             case "q":
                 self.action_leave()
+
+    async def _show_search(self) -> None:
+        """Shows the log of a search of the position, where the viewer may see searches."""
+        model, requests = self.model, self._visit.requests
+        room, match = model.description, model.match
+        if room is None or match is None or requests is None:
+            self.log_line("error: there is no position to search", is_notice=True)
+            return
+        if not model.permits("see_thinking"):
+            refusal = "this room shows no searches during the match"
+            self.log_line(f"error: {refusal}", is_notice=True)
+            return
+        self.log_line("Searching ...", is_notice=True)
+        try:
+            log = await requests.search_log(room.game, room.options, match.id, model.ply)
+        except PlyroomError as error:
+            self.log_line(f"error: {error}", is_notice=True)
+            return
+        self._notice = ""
+        self._draw_message()
+        heading = f"Alpha-beta, {GLASS_DEPTH} plies deep, from this position:"
+        self.app.push_screen(TextSheet(heading, Text(log, no_wrap=True)))
 
     def action_show_tab(self, index: int) -> None:
         """Shows a tab; on a small screen instead of the board, which follows the last one."""

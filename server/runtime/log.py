@@ -250,7 +250,11 @@ class EventLog(Generic[S, C, E]):
     @property
     def next_deadline_ms(self) -> int | None:
         """The time at which a tick is due on this node; None for never."""
-        return None if self.due_ms is None else self._machine.next_deadline_ms(self.state)
+        due_ms = self.due_ms
+        if due_ms is None or due_ms > self.state.changed_ms:
+            return due_ms
+        # What is due at once may be other work than a tick.
+        return self._machine.next_deadline_ms(self.state)
 
     # --- reading ---
 

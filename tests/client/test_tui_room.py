@@ -1,18 +1,16 @@
 """A room on the whole terminal: keys, mouse and words, with a fake room in the server's place."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from textual.pilot import Pilot
 from textual.widgets import Input
 
 from client.address import parse_address
+from client.errors import PlyroomError
 from client.model import Model
 from client.terminal.colours import FIXED_COLOURS
 from client.terminal.commands import PERMITTED_AS, CommandName, is_permitted
-from client.tui.app import PlyroomApp
 from client.tui.board_pane import BoardPane
 from client.tui.room import RoomScreen, Visit, menu_entries
 from client.tui.sheets import Menu, Question
@@ -21,46 +19,19 @@ from server.events import Muted, Occupant, Said, SeatLeft
 from server.ids import IdentityId
 from server.rooms.model import Actor
 from tests.support.fake_room import BOB, CYD, FakeRoom
+from tests.support.full_screen import FullScreen, running
 from tests.support.scripted_server import Link, Message, memory
 
 ADDRESS = parse_address("http://script")
-#: The number of times that `until` lets the application work before it gives up.
-PATIENCE = 150
 
 
-class Terminal:
-    """An application on a terminal in memory: its keys, its lines, and what the server received."""
+class Terminal(FullScreen):
+    """A room on the whole terminal, and what the server received."""
 
-    def __init__(self, app: PlyroomApp, screen: RoomScreen, pilot: Pilot[None], link: Link) -> None:
-        self.app = app
+    def __init__(self, shown: FullScreen, screen: RoomScreen, link: Link) -> None:
+        super().__init__(shown.app, shown.pilot)
         self.room = screen
-        self.pilot = pilot
         self.link = link
-        self.bells = 0
-
-    def lines(self) -> list[str]:
-        """The lines of the screen on top."""
-        strips = self.app.screen._compositor.render_strips()
-        return ["".join(segment.text for segment in strip) for strip in strips]
-
-    async def until(self, holds: Callable[[], object], what: str = "") -> None:
-        """Lets the application work until something holds."""
-        for _ in range(PATIENCE):
-            if holds():
-                return
-            await self.pilot.pause()
-            await asyncio.sleep(0)
-        raise AssertionError(f"never: {what}\n" + "\n".join(self.lines()))
-
-    async def shows(self, *words: str) -> None:
-        """Waits until the screen shows these words, each within a line."""
-        await self.until(
-            lambda: all(any(word in line for line in self.lines()) for word in words), str(words)
-        )
-
-    async def press(self, *keys: str) -> None:
-        """Presses keys by their names."""
-        await self.pilot.press(*keys)
 
     async def type(self, line: str) -> None:
         """Types a line and Enter."""
@@ -79,10 +50,6 @@ class Terminal:
         await room.send_may(*may)
         await self.until(lambda: self.room.model.may == may, str(may))
 
-    async def has_rows(self, rows: int) -> None:
-        """Waits until the screen has this height."""
-        await self.until(lambda: len(self.lines()) == rows, f"{rows} rows")
-
     async def click(self, cell: str) -> None:
         """Clicks on a cell of the board."""
         board = self.room.query_one(BoardPane)
@@ -98,25 +65,21 @@ async def terminal(
 ) -> AsyncIterator[Terminal]:
     """Runs the application in a room until the end of the block."""
     links: list[Link] = []
+    failures: list[PlyroomError] = []
 
     async def serve(link: Link) -> None:
         links.append(link)
         await room.serve(link)
 
     async with memory(serve) as connection:
-        screens: list[RoomScreen] = []
-
-        def first() -> RoomScreen:
-            visit = Visit(connection, ADDRESS, "r", sit)
-            screens.append(RoomScreen(visit, FIXED_COLOURS, is_ascii, app.fail))
-            return screens[0]
-
-        app = PlyroomApp(first)
-        connection.on_state = app.show_state
-        async with app.run_test(size=(columns, rows)) as pilot:
-            shown = Terminal(app, screens[0], pilot, links[0])
-            await shown.until(lambda: shown.room.model.v and shown.room.model.view, "a view")
-            yield shown
+        visit = Visit(connection, ADDRESS, "r", sit)
+        screen = RoomScreen(visit, FIXED_COLOURS, is_ascii, failures.append)
+        async with running(lambda: screen, columns, rows) as shown:
+            connection.on_state = shown.app.show_state
+            yielded = Terminal(shown, screen, links[0])
+            await yielded.until(lambda: screen.model.v and screen.model.view, "a view")
+            yield yielded
+    assert not failures
 
 
 def of_two(game: str = "tic-tac-toe") -> FakeRoom:

@@ -337,9 +337,7 @@ async def test_the_same_people_play_another_game_in_the_same_room(
         await sit_together(ada, bob, time="5+3")
         await kim.page.goto(ada.page.url)
         board = await ada.board.bounding_box()
-        await expect(ada.page.locator(".first-turn")).to_contain_text(
-            "Your first move is due in 0:"
-        )
+        await expect(ada.page.locator(".first-turn")).to_contain_text("Your first move is due")
         for number, cell in enumerate(("a1", "b1", "a2")):
             await (ada, bob)[number % 2].play(cell)
         for person in (ada, bob, kim):
@@ -347,7 +345,7 @@ async def test_the_same_people_play_another_game_in_the_same_room(
                 re.compile("^[45]:")
             )
             await expect(person.page.locator(".face.runs")).to_have_count(1)
-        await expect(bob.page).to_have_title(re.compile(r"^Your turn [45]:\d\d \u2013 "))
+        await expect(bob.page).to_have_title(re.compile(r"^Your turn [45]:\d\d "))
         await ada.button("+15 s for your opponent").click()
         await expect(bob.page.locator(".toast", has_text="gave you 15 seconds")).to_be_visible()
         assert await audit(bob.page) == []

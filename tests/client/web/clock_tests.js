@@ -42,7 +42,7 @@ const moved = (ply, clock_ms, more = {}) => ({ kind: "moved", ply, seat: ply % 2
 
 /** A room's clocks on a page with a time that the test turns; `spoken` has what was announced. */
 function clocksOf(model, now_ms) {
-    const page = { model, spoken: [], now_ms, titles: 0, sent: [] };
+    const page = { model, spoken: [], played: [], now_ms, titles: 0, sent: [] };
     const app = {
         get model() {
             return page.model;
@@ -51,7 +51,7 @@ function clocksOf(model, now_ms) {
         announce: (text) => page.spoken.push(text),
         command: async (command) => void page.sent.push(command),
     };
-    page.clocks = new RoomClock(app, () => (page.titles += 1));
+    page.clocks = new RoomClock(app, () => (page.titles += 1), (sound) => page.played.push(sound));
     page.draw = () => {
         const { room } = page.model;
         render(document.body, [0, 1].map((seat) => page.clocks.draw(room, seat)), page.clocks.drawState(room));
@@ -136,7 +136,7 @@ test("a reading follows the delay, the periods and the block of overtime", () =>
         [0, "25 turns to go"],
     ]);
     const stages = { control: "40/5400:1800", left_ms: [60_000, 1], stages: [0, 0], periods: [12, 40] };
-    assertEqual(at(stages, 1000), [59_000, "12 to +30 min"]);
+    assertEqual(at(stages, 1000), [59_000, "12 turns to +30 min"]);
 });
 
 test("before a match each side has what it starts with", () => {
@@ -176,6 +176,11 @@ test("a clock is right after ten minutes without a timer", () => {
     document.dispatchEvent(new Event("visibilitychange"));
     assertEqual([...document.querySelectorAll(".digits")].map((digits) => digits.textContent), ["19:59", "30:00"]);
     assertEqual([...document.querySelectorAll(".face.runs")].length, 1);
+    const { room } = page.model;
+    page.model = { ...page.model, room: { ...room, frozen: "room.newer" } };
+    assertEqual([page.draw()[0], document.querySelectorAll(".face.runs").length], ["30:00", 0]);
+    page.model = { ...page.model, room };
+    page.draw();
     page.clocks.stop();
     page.now_ms += 60_000;
     document.dispatchEvent(new Event("visibilitychange"));
@@ -212,6 +217,10 @@ test("low time has a mark, and the first turn a countdown that is not the clock"
     page.at(START_MS + 2000 + 262_501);
     assertEqual([...document.querySelectorAll(".face")].map((face) => face.textContent), ["White's clock, low, running: 0:37", "Black's clock: 5:00"]);
     assertEqual(document.querySelectorAll(".face.low").length, 1);
+    page.at(START_MS + 2000 + 270_000);
+    page.model = modelOf("300", [300_000, 300_000], [moved(0, 300_000), moved(1, 300_000), moved(2, 30_000)]);
+    page.at(START_MS + 3000 + 290_000);
+    assertEqual(page.played, ["low"]); // once, and not for the opponent's
     const { room } = modelOf("300", [300_000, 300_000]);
     assertEqual(firstTurnLeft_ms(room.match.clock, START_MS + 4000), 26_000);
     assertEqual(["60", "10800"].map((control) => firstTurnLeft_ms(clockBefore(control), 0)), [10_000, 30_000]);
@@ -235,6 +244,7 @@ test("the button gives the opponent time, and a clock that stands says why", () 
     assertEqual(document.querySelector("button"), null);
     const { room } = page.model;
     assertEqual(logLine({ kind: "time_added", seat: 1, ms: 15_000 }, room, 0), "You gave Ben 15 seconds");
+    assertEqual(["outage", "tides"].map((why) => logLine({ kind: "held", why }, room, 0)), ["The clock stands: the server was away", "The clock stands"]);
     assertEqual(logLine({ kind: "time_added", seat: 0, ms: 15_000 }, room, 0), "Ben gave you 15 seconds");
 });
 

@@ -1,6 +1,7 @@
 import { createCommand, describeChoices, keepChoices, readChoices, validChoices } from "/client/web/pages/lobby/choices.js";
 import { choicesThrough, levelOf } from "/client/web/pages/lobby/doors.js";
 import { drawMine, drawPublic } from "/client/web/pages/lobby/rooms.js";
+import { LobbyPage } from "/client/web/pages/lobby/page.js";
 import { render } from "/client/web/shell/elements.js";
 import { assertEqual, test } from "./testing.js";
 
@@ -248,4 +249,19 @@ test("the time control is part of the choices, which keep it", () => {
     assertEqual(readChoices(GAMES)[0].clock, "300+3");
     assertEqual([describeChoices(CHESS, timed), validChoices(HEX, timed).clock], ["Chess with a friend, 5+3, White", "300+3"]);
     assertEqual(choicesThrough("easy", CHESS, { clock: "60" }).clock, "60");
+});
+
+test("the lobby is drawn again each second as long as a clock runs in its lists", () => {
+    const times = { control: "300", left_ms: [200_000, 300_000], since_ms: 1000, running: 0 };
+    const timed = { ...room("r", "playing", [BEN, AI]), clock: "300", speed: "blitz", times };
+    const waitsWith = (clock) => {
+        const app = { model: lobbyOf({ ...timed, times: clock }), session: { serverTime_ms: () => 1000 } };
+        const page = new LobbyPage(app);
+        render(document.body, page.draw());
+        const waits = [];
+        window.setTimeout = (_, ms) => waits.push(ms);
+        page.afterDraw();
+        return waits;
+    };
+    assertEqual([waitsWith(times), waitsWith({ ...times, running: null })], [[1000], []]);
 });

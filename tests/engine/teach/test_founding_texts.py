@@ -211,8 +211,9 @@ def game_tree(state: GameState, evaluate: Evaluator, depth: int) -> texts.Tree:
     utility = state.utility()
     if utility is not None:
         return utility
-    children = [game_tree(state.play(move), evaluate, depth - 1) for move in state.moves()]
-    return (state.kind, evaluate(state), children if depth else [])
+    moves = state.moves() if depth else []
+    children = [game_tree(state.play(move), evaluate, depth - 1) for move in moves]
+    return (state.kind, evaluate(state), children)
 
 
 #: Most nodes that plain minimax visits in a game whose searches are compared.
