@@ -284,7 +284,6 @@ async def test_an_evening_goes_on_on_one_screen_and_against_the_computer(
     leads back into it, and its matches are among one's own. After a loss the level can be changed.
     """
     async with people(chromium, server.url, PHONE, DESKTOP) as (ada, kim):
-        await kim.go("/")
         await ada.go("/")
         await ada.button("Two on this screen").click()
         await ada.page.get_by_label("Who begins").fill("Mia")
@@ -305,9 +304,11 @@ async def test_an_evening_goes_on_on_one_screen_and_against_the_computer(
         await ada.button("Go on").click()
         await expect(ada.page.locator(".moves .move")).to_have_count(1)
         assert ada.page.url == room
-        await expect(kim.page.get_by_text("No public match is open")).to_be_visible()
-        await ada.go("/replays")
-        await expect(ada.page.locator(".matches li")).to_have_count(0)
+        await kim.go("/")
+        await kim.page.locator(".rooms h2").first.wait_for()
+        await expect(kim.page.get_by_text("Loading the rooms")).to_have_count(0)
+        assert room.rpartition("/")[2] not in await kim.page.content()
+        assert "Mia" not in await (await ada.page.request.get(f"{ada.url}/api/matches")).text()
         you = await ada.page.evaluate(
             "async () => (await (await fetch('/api/guest', {method: 'POST', body: '{}',"
             " headers: {'Content-Type': 'application/json'}})).json()).identity"
