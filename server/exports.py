@@ -17,6 +17,7 @@ from server.events import (
     Occupant,
     PlayerReturned,
     RoomEvent,
+    Started,
     TookBack,
     parse_event_body,
 )
@@ -87,9 +88,12 @@ class RecordBuilder:
         self.rows = 0
         #: Whether an AI has played on for somebody.
         self.has_guest_ai = False
+        #: The tag `TimeControl` of a match with a clock: our texts of controls are those of PGN
+        #: (9.6.1) where it has one, as in "40/7200+30:3600".
+        self._control: dict[str, str] = {}
 
     def add(self, entries: Iterable[StoredEvent]) -> None:
-        """Adds the next entries; those of other matches do no harm."""
+        """Adds the next entries, from the start of the match on; those of others do no harm."""
         match = self._match.match
         for entry in entries:
             self.rows += 1
@@ -100,6 +104,10 @@ class RecordBuilder:
                 self._events.append((entry.v, event))
                 self._spent_ms[entry.v] = max(0, entry.at_ms - self._turn_began_ms)
                 self._turn_began_ms = entry.at_ms
+                if isinstance(event, Moved) and event.spent_ms is not None:
+                    self._spent_ms[entry.v] = event.spent_ms
+            elif isinstance(event, Started) and event.match == match and event.clock:
+                self._control = {"TimeControl": event.clock}
             elif isinstance(event, AiTookOver | PlayerReturned) and event.match == match:
                 self._comments.setdefault(event.ply, []).append(_seat_comment(event))
                 self.has_guest_ai = True
@@ -122,7 +130,8 @@ class RecordBuilder:
             tuple(map(_seat, _decode_seats(match.seats))), tuple(moves),
             None if match.over is None else _decode_over(match.over),
             match.started_ms, match.finished_ms,
-            {"Event": EVENT, "Round": str(match.number), **({"Site": site} if site else {})},
+            {"Event": EVENT, "Round": str(match.number), **({"Site": site} if site else {}),
+             **self._control},
             " ".join(self._comments.get(0, ())),
         )  # fmt: skip
         return Exported(record, {str(ply): body for ply, body in shown.items()}, self.rows)
@@ -175,7 +184,7 @@ async def read_match(
     store: Store, match: StoredMatch, *, has_thoughts: bool, site: str = "", pace: Pace
 ) -> Exported:
     """A match with the moves so far; with the thoughts if the asker may see them."""
-    builder, v = RecordBuilder(match), match.first_v
+    builder, v = RecordBuilder(match), match.first_v - 1
     while match.last_v is None or v < match.last_v:
         limit = LOG_PAGE if match.last_v is None else min(LOG_PAGE, match.last_v - v)
         page = await store.logs.events(match.room, v, limit)

@@ -67,7 +67,7 @@ def clocks_text(model: Model, at_ms: int) -> str:
     if clock.held is not None:
         return f"{text}, stopped"
     if match.clock is not None and match.clock.running is None and model.moves:
-        return f"{text}, first move within {show_time(first_move_ms(clock, at_ms))}"
+        return f"{text} (move in {show_time(first_move_ms(clock, at_ms))})"
     return text
 
 

@@ -13,7 +13,11 @@ def draw_current_board(model: Model, colours: int, has_figures: bool = False) ->
         return "There is no board yet."
     flip = board.board.flips and model.my_seat == 1
     over = model.match.over if model.match is not None else None
-    state = model.view.text if over is None else words.result_text(board, over, model.my_seat)
+    state = (
+        model.view.text
+        if over is None
+        else words.result_text(board, over, words.result_seat(model))
+    )
     return draw_board(board, model.view, colours, flip, state, has_figures)
 
 

@@ -60,9 +60,7 @@ SPECTATOR_ADVICE = (
 )
 
 #: The bot's words about itself, after the earlier chat.
-BOT_INTRODUCTION = (
-    "<Plyroom> I am the room's bot. Type /help for what I can do, or ask: how do I win?"
-)
+BOT_INTRODUCTION = "<Plyroom> I am the room's bot. Type /help, or call me: @bot, how do I win?"
 #: What follows a line of chat that not everyone reads, by its `to`.
 READERS = {"spectators": " (to spectators)", "author": " (only you see this)"}
 #: Maximum number of lines of earlier chat that are printed at the beginning.
@@ -333,7 +331,7 @@ class Transcript:
         match = model.match
         if self._is_result_unprinted and match is not None and match.over is not None:
             board = words.board_of(model)
-            self._output.print(words.result_text(board, match.over, model.my_seat))
+            self._output.print(words.result_text(board, match.over, words.result_seat(model)))
         self._is_result_unprinted = False
         if self._is_score_unprinted and match is not None and match.over is not None:
             self._is_score_unprinted = False

@@ -124,6 +124,13 @@ def result_text(board: BoardView | None, over: MatchResult, my_seat: int | None 
     return f"{'No result' if over.how in NO_RESULT_TERMINATIONS else 'Match over'}: {over.reason}."
 
 
+def result_seat(model: Model) -> int | None:
+    """The seat whose player reads a result as their own; None for spectators, and where one person
+    plays both sides.
+    """
+    return None if model.is_one_screen else model.my_seat
+
+
 def points_text(over: MatchResult, seat: int) -> str:
     """The points after a result, those of a seat first: " 40 to 24"; "" in games without points."""
     return "" if over.points is None else f" {over.points[seat]} to {over.points[1 - seat]}"

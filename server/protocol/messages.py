@@ -562,9 +562,9 @@ class Notification(Outgoing, frozen=True, tag="notification", kw_only=True):
     """What waits for a player in a room that no connection of the player follows. May be dropped.
 
     The server sends it to all connections of the player whenever it changes. `what` is `turn`, also
-    `started` before the first move, `over` after a match, or what the opponent offers: `draw`,
-    `takeback`, `rematch` or `next`. It is empty when nothing waits any more. `text` says it in a
-    sentence. Nothing waits in a room against an AI, nor on one screen.
+    `started` before the first move, `over` when a match has ended, or what the opponent offers:
+    `draw`, `takeback`, `rematch` or `next`. It is empty when nothing waits any more. `text` says it
+    in a sentence. Nothing waits in a room against an AI, nor on one screen.
     """
 
     room: str

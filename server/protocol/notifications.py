@@ -16,15 +16,19 @@ _SENTENCES = {
 }
 
 
-def notification(room: Room, identity: str) -> wire.Notification:
-    """What waits for a person in a room: nothing without another person on the other seat."""
+def notification(room: Room, identity: str, *, has_ended: bool = False) -> wire.Notification:
+    """What waits for a person in a room: nothing without another person on the other seat.
+
+    `has_ended` says that the match has ended just now, which is news until something else waits.
+    """
     seats = [number for number, each in enumerate(room.seats) if each and each.identity == identity]
     match, seat = room.match, seats[0] if seats else None
     other = None if seat is None else room.seats[1 - seat]
     if match is None or seat is None or other is None or other.kind == "ai" or len(seats) > 1:
         return wire.Notification(room=room.id)
     if match.over is not None:
-        what = next((offer.what for offer in open_offers(room) if offer.seat != seat), "over")
+        what = next((offer.what for offer in open_offers(room) if offer.seat != seat), "")
+        what = what or ("over" if has_ended else "")
     elif any(request.seat != seat for request in room.takeback_offers):
         what = "takeback"
     elif 1 - seat in room.offers:

@@ -250,7 +250,11 @@ class EventLog(Generic[S, C, E]):
     @property
     def next_deadline_ms(self) -> int | None:
         """The time at which a tick is due on this node; None for never."""
-        return None if self.due_ms is None else self._machine.next_deadline_ms(self.state)
+        due_ms = self.due_ms
+        if due_ms is None or due_ms > self.state.changed_ms:
+            return due_ms
+        # What is due at once may be other work than a tick.
+        return self._machine.next_deadline_ms(self.state)
 
     # --- reading ---
 
@@ -348,18 +352,25 @@ class EventLog(Generic[S, C, E]):
     # --- deciding ---
 
     async def execute(
-        self, actor: Actor, command: C, received_ms: int, attachment: bytes | None = None
+        self,
+        actor: Actor,
+        command: C,
+        received_ms: int,
+        attachment: bytes | None = None,
+        not_before_ms: int = 0,
     ) -> Outcome:
         """Carries out a command once for each identity and id, and returns its outcome.
 
         `attachment` is for the projections. Raises StoreError when the store fails; the command may
         or may not be committed then. The same command counts from its first arrival when it comes
-        again within RETRY_MS.
+        again within RETRY_MS. The events are not earlier than `not_before_ms`.
         """
         key = CommandKey(actor.identity, command.id)
         received_ms = self._first_arrival(key, command, received_ms)
         try:
-            outcome = await self._execute(actor, command, key, received_ms, attachment)
+            outcome = await self._execute(
+                actor, command, key, received_ms, attachment, not_before_ms
+            )
         except StoreError:
             if received_ms:
                 self._first_sent.pop(key, None)
@@ -388,7 +399,13 @@ class EventLog(Generic[S, C, E]):
         return None if last is None else last.failed_ms + RETRY_MS
 
     async def _execute(
-        self, actor: Actor, command: C, key: CommandKey, received_ms: int, attachment: bytes | None
+        self,
+        actor: Actor,
+        command: C,
+        key: CommandKey,
+        received_ms: int,
+        attachment: bytes | None,
+        not_before_ms: int,
     ) -> Outcome:
         """Decides a command and appends its events, again if another node was first."""
         was_checked = False
@@ -412,7 +429,7 @@ class EventLog(Generic[S, C, E]):
             if not events:
                 return Accepted(self.state.v, is_new=False)
             try:
-                await self._append(events, key, attachment)
+                await self._append(events, key, attachment, not_before_ms)
                 return Accepted(self.state.v)
             except CommandRejected as rejection:
                 return self._reject(command, rejection)
@@ -451,14 +468,16 @@ class EventLog(Generic[S, C, E]):
                 await self.catch_up()
         return was_behind or committed is not None
 
-    async def _append(self, events: list[E], key: CommandKey, attachment: bytes | None) -> None:
+    async def _append(
+        self, events: list[E], key: CommandKey, attachment: bytes | None, not_before_ms: int
+    ) -> None:
         """Commits the events of a command with its key, applies them and calls the subscriber.
 
         Raises CommandRejected if they cannot be applied, and Conflict, Duplicate and StoreError.
         """
         before = self.state
         await self._prepare(events)
-        at_ms = max(self._ports.now_ms(), before.changed_ms)
+        at_ms = max(self._ports.now_ms(), before.changed_ms, not_before_ms)
         after = before
         new_entries: list[StoredEvent] = []
         for event in events:

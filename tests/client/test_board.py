@@ -311,6 +311,19 @@ def test_chess_in_figures() -> None:
     assert rows[0].startswith(f" 8 {light} ♜ {end}{dark} ♞ {end}")
 
 
+def test_a_board_whose_kinds_would_look_alike_has_letters() -> None:
+    """Figures need a light and a dark side, and a figure for each kind that no other kind has."""
+    sides = (SeatView("White", "#ffffff"), SeatView("Black", "#000000"))
+    kinds = {"m": Kind("man", 0, text="m"), "b": Kind("black man", 1, text="b")}
+    assert piece_figures(BoardView(Grid(2, 2), kinds, sides)) == {"m": "○", "b": "●"}
+    queen = Kind("queen", 0, text="q")
+    assert piece_figures(BoardView(Grid(2, 2), {**kinds, "q": queen}, sides)) == {}
+    heap = Kind("heap", 0, count=3)
+    assert piece_figures(BoardView(Grid(2, 2), {**kinds, "3": heap}, sides)) == {}
+    red = (SeatView("Red", "#c0392b"), sides[1])
+    assert piece_figures(BoardView(Grid(2, 2), kinds, red)) == {}
+
+
 @pytest.mark.parametrize("game_id", game_ids())
 def test_figures_tell_what_letters_tell(game_id: str) -> None:
     """On every board a figure stands where a letter stood, another one for each kind, with the same

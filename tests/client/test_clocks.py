@@ -5,6 +5,7 @@ A fake room, whose clock the loop's virtual time turns, stands in for the server
 
 import asyncio
 import io
+from collections.abc import Callable, Sequence
 
 import pytest
 from click import BadParameter, Context
@@ -18,12 +19,13 @@ from client.model import Model, apply
 from client.subcommands.play import parse_clock
 from client.terminal.clocks import clock_of, clocks_text, time_text
 from client.terminal.commands import CommandName, is_permitted, parse_line
-from client.terminal.words import clock_suffix, result_text
+from client.terminal.words import clock_suffix, result_seat, result_text
 from client.timing import TIME_SAMPLES, ServerTime
+from engine.game import Position
 from server.commands import AddTime, Hold, Move, MySeat, OpenSeat, Sit, Tick
 from server.events import Unknown
-from server.protocol.messages import MatchResult
-from server.protocol.views import snapshot
+from server.protocol.messages import ClockState, MatchResult
+from server.protocol.views import description, snapshot
 from server.rooms.clock import sides_at
 from server.rooms.model import SERVER, CommandRejected
 from server.time_controls import TimeControl, format_control
@@ -32,8 +34,6 @@ from tests.server.test_time_controls import controls
 from tests.support.fake_room import ADA, BOB, FakeRoom
 from tests.support.virtual_time import run_virtual
 
-#: Moves that nobody wins with.
-CELLS = ("a1", "b2", "c3", "a2", "b3", "c1")
 #: The time of the server at the start of a test.
 START_MS = 1_700_000_000_000
 
@@ -68,22 +68,27 @@ class Opponent:
             await self._room.act(BOB, Move(id=f"b{number}", ply=2 * number + 1, move=move))
 
 
-@settings(max_examples=40)
-@given(controls(short=True), some.lists(some.integers(0, 9_000), min_size=4, max_size=6))
-def test_a_terminal_shows_what_the_server_counts(control: TimeControl, waits: list[int]) -> None:
-    """The clock that the client folds from the events, and that of a snapshot, are the room's clock
-    at every time, for every control.
+def assert_same_times(
+    game: str, clock: str, waits_ms: Sequence[int], choose: Callable[[Position], str]
+) -> None:
+    """Plays a match and asserts after each move that the clock which the client folds from the
+    events, and that of a snapshot, show what the room's clock shows, now and later.
     """
     at = [START_MS]
-    room = FakeRoom(
-        seats=(MySeat(), OpenSeat()), clock=format_control(control), now_ms=lambda: at[0]
-    )
+    room = FakeRoom(game, (MySeat(), OpenSeat()), clock=clock, now_ms=lambda: at[0])
     room.decide(BOB, Sit(id="sit", seat=1))
     model = apply(Model(room="r"), snapshot(room.room, player=True, identity=ADA.identity))
-    for ply, (wait_ms, cell) in enumerate(zip(waits, CELLS, strict=False)):
+    for ply, wait_ms in enumerate(waits_ms):
+        match = room.room.match
+        assert match is not None
+        assert match.position is not None
+        if match.over is not None:
+            return
         at[0] += wait_ms
         try:
-            logged = room.decide((ADA, BOB)[ply % 2], Move(f"m{ply}", ply, cell))
+            logged = room.decide(
+                (ADA, BOB)[match.position.turn], Move(f"m{ply}", ply, choose(match.position))
+            )
         except CommandRejected:
             return  # the side has fallen
         for v, event in logged:
@@ -97,9 +102,48 @@ def test_a_terminal_shows_what_the_server_counts(control: TimeControl, waits: li
             expected = sides_at(match.clock, at[0] + later_ms)
             for each in (model, fresh):
                 assert each.match is not None
-                clock = clock_of(each.match.clock)
-                assert clock is not None
-                assert sides_at(clock, at[0] + later_ms) == expected
+                shown = clock_of(each.match.clock)
+                assert shown is not None
+                assert match.over is not None or sides_at(shown, at[0] + later_ms) == expected
+
+
+@settings(max_examples=40)
+@given(controls(short=True), some.lists(some.integers(0, 9_000), min_size=4, max_size=6))
+def test_a_terminal_shows_what_the_server_counts(control: TimeControl, waits: list[int]) -> None:
+    assert_same_times(
+        "tic-tac-toe", format_control(control), waits, lambda position: position.tokens()[0]
+    )
+
+
+def test_a_terminal_counts_a_delay_once_for_several_moves() -> None:
+    """In Kalah a turn of several moves has one delay."""
+    extra_turns = []
+
+    def choose(position: Position) -> str:
+        after = {each: position.play(position.parse_move(each)) for each in position.tokens()}
+        again = [each for each, later in after.items() if later.turn == position.turn]
+        extra_turns.extend(again[:1])
+        return (again or list(after))[0]
+
+    assert_same_times("kalah", "60d5", [3_000] * 12, choose)
+    assert len(extra_turns) > 2
+
+
+def test_a_clock_that_stands_says_so() -> None:
+    """It shows the same times at every time, and why it stands."""
+    room = clocked_room()
+    room.decide(BOB, Sit(id="sit", seat=1))
+    model = apply(Model(room="r"), snapshot(room.room, player=True, identity=ADA.identity))
+    assert model.match is not None
+    state = ClockState(
+        control="300+3", left_ms=(61_000, 9_000), since_ms=START_MS, running=1, held="maintenance"
+    )
+    held = replace(model, match=replace(model.match, clock=state))
+    for later_ms in (0, 90_000):
+        shown = clocks_text(held, START_MS + later_ms)
+        assert shown == "First 1:01, Second 0:09.0, stopped"
+    assert "The clock stands: the server is being maintained." in time_text(held, START_MS)
+    assert "running" not in time_text(held, START_MS)
 
 
 def test_both_clocks_stand_in_the_prompt() -> None:
@@ -111,9 +155,9 @@ def test_both_clocks_stand_in_the_prompt() -> None:
     run = play(room, lines, interactive=True, other_player=Opponent(room, "a1"))
     assert "Tic-tac-toe, 5+3. Room r" in run.messages
     assert "Match 1: Ada (Crosses) against Bob (Noughts), 5+3" in run.data
-    first, second = "Crosses 5:00, Noughts 5:00", "first move within 0:30. Your move (or help) > "
-    assert f"{first}, {second}" in run.data
-    assert f"{first}. Bob is to move (or help) > " in run.data
+    times = "Crosses 5:00, Noughts 5:00"
+    assert f"{times} (move in 0:30). Your move (or help) > " in run.data
+    assert f"{times}. Bob is to move (or help) > " in run.data
     assert "Crosses, Ada: 5:00\nNoughts, Bob: 5:00\nThe clock starts when both" in run.data
     assert "The clock is 5+3: 5 minutes, and 3 s after each turn.\n" in run.data
 
@@ -156,7 +200,7 @@ def test_low_time_is_said_once() -> None:
     run = CapturedOutput(True)
     shown = play_into(run, room, lines, other)
     assert before == [0]
-    assert shown.count("You are low on time: 0:10.") == 1
+    assert shown.count("low on time") == shown.count("You are low on time: 0:10.") == 1
 
 
 def play_into(run: CapturedOutput, room: FakeRoom, lines: TypedLines, other: object) -> str:
@@ -234,6 +278,16 @@ def test_a_flag_ends_the_match_in_words() -> None:
     assert "Crosses, Ada: 0:00.0\nNoughts, Bob: 0:30\n" in run.data
 
 
+def test_the_result_on_one_screen_names_the_side() -> None:
+    """One person at both sides neither wins nor loses."""
+    room = FakeRoom()
+    model = apply(Model(room="r", me="i1"), snapshot(room.room, player=True))
+    assert result_seat(model) == 0
+    described = description(room.room)
+    one_screen = replace(model, description=replace(described, one_screen=True))
+    assert result_seat(one_screen) is None
+
+
 @pytest.mark.parametrize(
     ("result", "text"),
     [
@@ -292,5 +346,5 @@ def test_the_servers_time_is_that_of_its_fastest_message(ahead_ms: int, delays: 
 def test_a_pipe_reads_the_clocks_behind_the_prompt() -> None:
     room = clocked_room()
     run = play(room, TypedLines("b2", "resign"), other_player=Opponent(room, "a1"))
-    assert "? Crosses to move (Crosses 5:00, Noughts 5:00, first move within 0:30)\n" in run.data
+    assert "? Crosses to move (Crosses 5:00, Noughts 5:00 (move in 0:30))\n" in run.data
     assert isinstance(run.stdout, io.StringIO)

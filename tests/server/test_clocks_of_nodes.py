@@ -4,6 +4,7 @@ set; and the wake-ups of rooms with clocks.
 
 import asyncio
 import json
+import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -19,7 +20,9 @@ from server.process.node_clock import MAX_SLEW_MS, STEP_MS, NodeClock
 from server.protocol.codes import Code
 from server.runtime.log import RETRY_MS
 from server.runtime.node.hub import Hub
+from server.store.base import EVERYONE, Append, NewRoom, StoredEvent
 from tests.support.fake_server import Client, FakeServer, Fault, FaultyBus, FaultyStore, virtual
+from tests.support.room_log import ADA, BEN, LoggedRoom, seated
 
 #: Moves of tic-tac-toe that end in no win for nine plies.
 MOVES = ("a1", "b1", "a2", "b2", "b3", "a3", "c1", "c2", "c3")
@@ -74,7 +77,12 @@ async def test_the_wake_up_of_a_clock_stays_for_many_moves_and_becomes_true_in_t
             client.close()
         await asyncio.sleep(8)
         assert room not in hub.rooms.ids(), "nobody is there"
-        await asyncio.sleep(40)
+        await asyncio.sleep(stored[-1] / 1000 - fake.now_ms() / 1000 - 0.5)
+        head = await fake.store.logs.head(room)
+        assert head is not None
+        assert head.due_ms == moved[-1]["at"] + left_ms, "the true time is written"
+        assert head.due_ms > stored[-1]
+        await asyncio.sleep(30)
         again = Client(hub, "ada")
         await again.ack(again.join(room))
         (over,) = [m["match"]["over"] for m in again.of("snapshot")]
@@ -82,6 +90,49 @@ async def test_the_wake_up_of_a_clock_stays_for_many_moves_and_becomes_true_in_t
         events = await fake.store.logs.events(room, 0)
         assert events[-1].at_ms == moved[-1]["at"] + left_ms
         assert sum(b'"finished"' in event.body for event in events) == 1
+
+
+@pytest.mark.parametrize("count", [200, pytest.param(10_000, marks=pytest.mark.long)])
+@virtual
+async def test_many_flags_fall_in_order_and_once_each(count: int) -> None:
+    """A node that takes over many rooms, which nobody watches, lets each flag fall at its time."""
+    fake = FakeServer().unlimited()
+    fake.settings = replace(fake.settings, sole_node=True, max_rooms=count + 9)
+    played = opened_match("60")
+    rng = random.Random(count)
+    deadlines: dict[str, int] = {}
+    for number in range(count):
+        room = f"r{number}"
+        late_ms = rng.randrange(120_000)
+        begun_ms = fake.now_ms() - played.log[-1][0] - 55_000 + late_ms
+        entries = tuple(
+            StoredEvent(v, begun_ms + at_ms, EVERYONE, body)
+            for v, (at_ms, body) in enumerate(played.log, 1)
+        )
+        deadlines[room] = entries[-1].at_ms + 60_000
+        append = Append(room, 0, entries, "before", deadlines[room] - number % 3_000)
+        await fake.store.logs.create_room(
+            NewRoom(append, "tic-tac-toe", True, "ada", room, begun_ms)
+        )
+    fallen: list[str] = []
+    async with fake.hub() as hub:
+        hub.observers.subscribe(
+            lambda commit: fallen.append(commit.after.id) if commit.after.match.over else None
+        )
+        await asyncio.sleep(200)
+    assert sorted(fallen) == sorted(deadlines), "each once"
+    assert [deadlines[room] for room in fallen] == sorted(deadlines.values())
+    for room in fallen[:: max(1, count // 50)]:
+        last = (await fake.store.logs.events(room, len(played.log)))[-1]
+        assert 0 <= last.at_ms - deadlines[room] <= 1
+
+
+def opened_match(clock: str) -> LoggedRoom:
+    """Returns a match with a clock, after the first turn of both."""
+    played = seated(clock=clock)
+    for actor, move in zip((ADA, BEN), MOVES, strict=False):
+        played.do(actor, played.move(move))
+    return played
 
 
 # --- a store that does not answer -----------------------------------------------------------------
@@ -282,10 +333,8 @@ async def test_a_time_of_day_that_is_set_moves_no_running_clock() -> None:
     fake = FakeServer()
     wall_ms = 0
     clock = NodeClock(lambda: wall_ms + fake.now_ms(), fake.uptime_ms)
-    async with (
-        fake.hub(now_ms=clock.now_ms, follow_clock=clock.follow) as hub,
-        playing(fake, hub) as (room, ada, ben),
-    ):
+    ports: dict[str, Any] = {"now_ms": clock.now_ms, "follow_clock": clock.follow}
+    async with fake.hub(**ports) as hub, playing(fake, hub) as (room, ada, ben):
         await asyncio.sleep(10)
         wall_ms = 3_600_000
         await asyncio.sleep(10)

@@ -89,6 +89,7 @@ from server.rooms.model import (
 from server.runtime.projections import log_entry, projections
 from server.store.base import AUTHOR, SPECTATORS
 from server.time_controls import format_control
+from tests.oracle.clocks import MatchClock, start_clock
 from tests.oracle.referee import IllegalMove, Referee, new_referee
 from tests.support.room_log import (
     ADA,
@@ -194,6 +195,7 @@ class RoomMachine(RuleBasedStateMachine):
         super().__init__()
         self.played = LoggedRoom()
         self.folded: Room | None = None
+        self.clock_apart: MatchClock | None = None
         self.referee: Referee | None = None
         self.sent_commands: list[tuple[Actor, Command]] = []
         self.pending_searches: list[AiMove] = []
@@ -699,10 +701,20 @@ class RoomMachine(RuleBasedStateMachine):
                 self.folded = rules.initial_room(ROOM, event, at_ms, load_game)
             else:
                 assert list(faults_of(self.folded, event, at_ms)) == [], "I23, as `verify` has it"
+                self._check_clock_apart(body, at_ms)
                 self.folded = rules.evolve(self.folded, event, at_ms, load_game)
             for watcher in self.watchers:
                 watcher.follow(self.folded, event, at_ms)
         assert self.folded == self.played.room, "I8: the log makes the room"
+
+    def _check_clock_apart(self, body: bytes, at_ms: int) -> None:
+        """Follows the clock of the match as the history checker does, by code of its own."""
+        event = {"at": at_ms, **msgspec.json.decode(body)}
+        if event["kind"] == "started":
+            self.clock_apart = start_clock(event)
+        if self.clock_apart is not None and event.get("match") is not None:
+            self.clock_apart.follow(event, at_ms)
+            assert self.clock_apart.faults == []
 
     @invariant()
     def v_counts_the_events(self) -> None:

@@ -132,7 +132,7 @@ def test_a_match_played_alone_is_kept_and_goes_on(env: dict[str, str]) -> None:
     command = shlex.split(advice.removesuffix("Stopped.\n"))
     with on_a_terminal(plyroom(*command[1:]), env) as again:
         again.expect("You hold a seat here: Crosses.")
-        again.expect("2  .  X")
+        again.expect("\x1b[31mX\x1b[0m")
         again.expect("Your move")
         servers = servers_of(again.process)
         again.press("D")
@@ -484,12 +484,12 @@ def test_watching_as_json(env: dict[str, str], tmp_path: Path, url: str) -> None
 def test_a_second_terminal_of_the_same_user_has_the_same_seat(
     env: dict[str, str], url: str
 ) -> None:
-    """The second terminal prints which seat it has; with --as it is another guest."""
+    """The second terminal prints which seat it has; with --name it is another guest."""
     with on_a_terminal(plyroom("play", "tic-tac-toe", "--friend", "--url", url), env) as first:
         link = room_link(first)
         with on_a_terminal(plyroom("join", link), env) as second:
             second.expect(
-                "You hold a seat here: Crosses. (To play as another person, use --as NAME.)"
+                "You hold a seat here: Crosses. (To play as another person, use --name NAME.)"
             )
         with on_a_terminal(plyroom("join", link, "--name", "Bob"), env) as second:
             second.expect("Match 1: ")

@@ -13,7 +13,7 @@
 import { ApiError, listMyMatches, readRefusalReason, registerGuest } from "./api.js";
 import { CommandError } from "./connection.js";
 import { h, render } from "./elements.js";
-import { drawBanner, drawHeader, drawToasts, drawWaiting } from "./frame.js";
+import { drawBanner, drawHeader, drawToasts } from "./frame.js";
 import { notify } from "./model.js";
 import { FailedPage, LoadingPage, MissingPage } from "./notices.js";
 import { Router } from "./router.js";
@@ -58,6 +58,8 @@ export class App {
     /** @type {{key: number, text: string}[]} */
     #toasts = [];
     #toastCount = 0;
+    /** The module of the bar about other rooms, once there has been a notification. @type {typeof import("./waiting.js") | null} */
+    #bar = null;
     /** The rooms whose notifications the user has closed, until the user enters them. @type {Set<string>} */
     #closed = new Set();
     #isRenaming = false;
@@ -145,7 +147,16 @@ export class App {
         const { you, waiting } = this.model;
         if (you !== before.you) void this.#readWaiting();
         const [latest] = waiting;
+        if (latest && this.#bar === null) void this.#loadBar();
         if (latest && latest !== before.waiting[0] && !this.#closed.has(latest.room)) this.announce(latest.text ?? "");
+    }
+
+    /** Loads the bar; if that fails, the next notification tries again. */
+    async #loadBar() {
+        const bar = await import("./waiting.js").catch(() => null);
+        await bar?.styled.catch(() => null);
+        this.#bar = bar;
+        this.update();
     }
 
     /** Requests what waits for the user, unless the page does: the lobby shows more of it, and a room is itself. */
@@ -295,7 +306,7 @@ export class App {
                 redraw: () => this.update(),
             }),
             drawBanner(status, () => this.session.retry()),
-            drawWaiting(waiting, (room) => {
+            this.#bar?.drawWaiting(waiting, (room) => {
                 this.#closed.add(room);
                 this.update();
             }),

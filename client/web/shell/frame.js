@@ -4,7 +4,6 @@
  *
  * @import {ConnectionStatus} from "./connection.js"
  * @import {Content, VNode} from "./elements.js"
- * @import {Notification} from "./protocol.js"
  */
 
 import { h } from "./elements.js";
@@ -196,24 +195,6 @@ export function drawBanner(status, retry) {
         );
     }
     return null;
-}
-
-/**
- * What waits for the user in another room, the latest first: one tap enters it.
- * @param {Notification[]} waiting
- * @param {(room: string) => void} close
- * @returns {Content}
- */
-export function drawWaiting([latest, ...others], close) {
-    if (!latest) return null;
-    const { room, text } = latest;
-    return h(
-        "div",
-        { class: "waiting", key: "waiting" },
-        h("a", { class: "go", href: `/room/${room}` }, h("span", null, text), h("b", null, "Go")),
-        others.length > 0 ? h("a", { href: "/" }, `and ${others.length} more`) : null,
-        h("button", { class: "icon-button", "aria-label": "Close", onclick: () => close(room) }, icon("cross")),
-    );
 }
 
 /**

@@ -50,7 +50,8 @@ class Notifications:
             is_here, is_sole = identity in self._connections, self._ports.settings.is_sole_node
             if not is_here and (is_sole or commit.cause is not Cause.COMMITTED):
                 continue
-            message = notification(after, identity)
+            has_ended = before.running_match is not None and after.running_match is None
+            message = notification(after, identity, has_ended=has_ended)
             if message == notification(before, identity):
                 continue
             self._send(IdentityId(identity), message)

@@ -42,7 +42,7 @@ const moved = (ply, clock_ms, more = {}) => ({ kind: "moved", ply, seat: ply % 2
 
 /** A room's clocks on a page with a time that the test turns; `spoken` has what was announced. */
 function clocksOf(model, now_ms) {
-    const page = { model, spoken: [], now_ms, titles: 0, sent: [] };
+    const page = { model, spoken: [], played: [], now_ms, titles: 0, sent: [] };
     const app = {
         get model() {
             return page.model;
@@ -51,7 +51,7 @@ function clocksOf(model, now_ms) {
         announce: (text) => page.spoken.push(text),
         command: async (command) => void page.sent.push(command),
     };
-    page.clocks = new RoomClock(app, () => (page.titles += 1));
+    page.clocks = new RoomClock(app, () => (page.titles += 1), (sound) => page.played.push(sound));
     page.draw = () => {
         const { room } = page.model;
         render(document.body, [0, 1].map((seat) => page.clocks.draw(room, seat)), page.clocks.drawState(room));
@@ -136,7 +136,7 @@ test("a reading follows the delay, the periods and the block of overtime", () =>
         [0, "25 turns to go"],
     ]);
     const stages = { control: "40/5400:1800", left_ms: [60_000, 1], stages: [0, 0], periods: [12, 40] };
-    assertEqual(at(stages, 1000), [59_000, "12 to +30 min"]);
+    assertEqual(at(stages, 1000), [59_000, "12 turns to +30 min"]);
 });
 
 test("before a match each side has what it starts with", () => {
@@ -176,6 +176,11 @@ test("a clock is right after ten minutes without a timer", () => {
     document.dispatchEvent(new Event("visibilitychange"));
     assertEqual([...document.querySelectorAll(".digits")].map((digits) => digits.textContent), ["19:59", "30:00"]);
     assertEqual([...document.querySelectorAll(".face.runs")].length, 1);
+    const { room } = page.model;
+    page.model = { ...page.model, room: { ...room, frozen: "room.newer" } };
+    assertEqual([page.draw()[0], document.querySelectorAll(".face.runs").length], ["30:00", 0]);
+    page.model = { ...page.model, room };
+    page.draw();
     page.clocks.stop();
     page.now_ms += 60_000;
     document.dispatchEvent(new Event("visibilitychange"));
@@ -196,6 +201,9 @@ test("screen readers hear a minute, 30 and 10 seconds of the own clock once, and
     window.setTimeout = () => 0;
     page.draw();
     for (const second of [29, 31, 59, 61, 62, 79, 81, 82]) page.at(START_MS + 2000 + 1000 * second);
+    // More time does not make it speak the same again.
+    page.model = modelOf("90", [90_000, 90_000], [moved(0, 90_000), moved(1, 90_000), { kind: "time_added", seat: 0, ms: 15_000 }]);
+    for (const second of [83, 97]) page.at(START_MS + 2000 + 1000 * second);
     assertEqual(page.spoken, ["One minute left", "30 seconds left", "10 seconds left"]);
     const other = clocksOf(modelOf("90", [90_000, 90_000], [moved(0, 90_000), moved(1, 90_000), moved(2, 89_000)]), START_MS + 3000);
     other.draw();
@@ -212,6 +220,10 @@ test("low time has a mark, and the first turn a countdown that is not the clock"
     page.at(START_MS + 2000 + 262_501);
     assertEqual([...document.querySelectorAll(".face")].map((face) => face.textContent), ["White's clock, low, running: 0:37", "Black's clock: 5:00"]);
     assertEqual(document.querySelectorAll(".face.low").length, 1);
+    page.at(START_MS + 2000 + 270_000);
+    page.model = modelOf("300", [300_000, 300_000], [moved(0, 300_000), moved(1, 300_000), moved(2, 30_000)]);
+    page.at(START_MS + 3000 + 290_000);
+    assertEqual(page.played, ["low"]); // once, and not for the opponent's
     const { room } = modelOf("300", [300_000, 300_000]);
     assertEqual(firstTurnLeft_ms(room.match.clock, START_MS + 4000), 26_000);
     assertEqual(["60", "10800"].map((control) => firstTurnLeft_ms(clockBefore(control), 0)), [10_000, 30_000]);
@@ -235,6 +247,7 @@ test("the button gives the opponent time, and a clock that stands says why", () 
     assertEqual(document.querySelector("button"), null);
     const { room } = page.model;
     assertEqual(logLine({ kind: "time_added", seat: 1, ms: 15_000 }, room, 0), "You gave Ben 15 seconds");
+    assertEqual(["outage", "tides"].map((why) => logLine({ kind: "held", why }, room, 0)), ["The clock stands: the server was away", "The clock stands"]);
     assertEqual(logLine({ kind: "time_added", seat: 0, ms: 15_000 }, room, 0), "Ben gave you 15 seconds");
 });
 
@@ -266,4 +279,20 @@ test("a refused control is shown at the form, and another choice takes the refus
     assertEqual([document.querySelector("[role=alert]"), field.value], [null, "180+2"]);
     document.querySelector("input[value='']").click();
     assertEqual(field.value, null);
+});
+
+/** The golden logs of matches with clocks (tests/data/logs): the server and the terminal read them too. */
+const LOGS = ["bronstein", "byo-yomi", "canadian", "delay", "extra-turns", "fischer", "noshow", "stages", "sudden"];
+
+test("the golden logs with clocks make the server's clocks, with or without a snapshot", async () => {
+    const read = async (file) => (await fetch(`/tests/data/logs/clock-${file}`)).text();
+    const filled = (clock) => ({ ...clock, running: clock.running ?? null, used_ms: clock.used_ms ?? 0, held: clock.held ?? null, stages: clock.stages ?? null, periods: clock.periods ?? null });
+    const sorted = (clock) => Object.entries(filled(clock)).sort();
+    for (const name of LOGS) {
+        const { player } = JSON.parse(await read(`${name}.json`));
+        const entries = (await read(`${name}.jsonl`)).trim().split("\n").map((line) => JSON.parse(line));
+        const events = entries.map(({ at, body }, i) => ({ t: "event", room: "r", v: i + 1, at, ...body }));
+        const { room } = events.reduce((model, event) => apply(model, event), follow(EMPTY_MODEL, "r"));
+        assertEqual([name, room.v, room.clock, sorted(room.match.clock)], [name, player.v, player.clock, sorted(player.match.clock)]);
+    }
 });

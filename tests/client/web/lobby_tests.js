@@ -1,6 +1,7 @@
 import { createCommand, describeChoices, keepChoices, readChoices, validChoices } from "/client/web/pages/lobby/choices.js";
 import { choicesThrough, levelOf } from "/client/web/pages/lobby/doors.js";
 import { drawMine, drawPublic } from "/client/web/pages/lobby/rooms.js";
+import { LobbyPage } from "/client/web/pages/lobby/page.js";
 import { render } from "/client/web/shell/elements.js";
 import { assertEqual, test } from "./testing.js";
 
@@ -41,7 +42,7 @@ function textOf(content) {
 }
 
 /** Returns Ada's model of a lobby with these rooms. */
-const lobbyOf = (...rooms) => ({ you: ADA, lobby: Object.fromEntries(rooms.map((each) => [each.room, each])) });
+const lobbyOf = (...rooms) => ({ you: ADA, waiting: [], lobby: Object.fromEntries(rooms.map((each) => [each.room, each])) });
 
 test("choices that a game does not have become its defaults", () => {
     const before = { game: "chess", opponent: "robot", level: "7", secondLevel: "swindler", side: "1", options: { swap: "no" } };
@@ -53,6 +54,7 @@ test("choices that a game does not have become its defaults", () => {
         secondLevel: "swindler",
         side: "1",
         visibility: "public",
+        atHome: "unlisted",
         invitation: "unlisted",
     });
     assertEqual(validChoices(HEX, { ...before, game: "hex" }).options, { swap: "no" });
@@ -102,7 +104,7 @@ test("the chosen side and opponents become the seats of the room", () => {
     assertEqual(createCommand(duel, 0).seats, [ai, { who: "ai", persona: "swindler" }]);
     assertEqual([choices, friend, { ...friend, invitation: "public" }].map((each) => createCommand(each, 0).visibility), ["public", "unlisted", "public"]);
     const screen = createCommand({ ...choices, opponent: "screen" }, 0);
-    assertEqual([screen.one_screen, screen.seats], [true, undefined]);
+    assertEqual([screen.one_screen, screen.seats, screen.visibility], [true, undefined, "unlisted"]);
 });
 
 test("only a room for two people has the choice of the bot's help, which is kept", () => {
@@ -159,7 +161,9 @@ test("a door and a game make a room", () => {
     const through = (way, before = {}) => choicesThrough(way, CHESS, { game: "chess", side: "1", invitation: "public", ...before });
     assertEqual(createCommand(through("link"), 0).visibility, "unlisted");
     assertEqual(createCommand(through("anyone", { invitation: "unlisted" }), 0).visibility, "public");
-    assertEqual(createCommand(through("screen"), 0).one_screen, true);
+    const screen = choicesThrough("screen", CHESS, { visibility: "public" }, ["Mia", ""]);
+    assertEqual(createCommand(screen, 0).seats, [{ who: "me", name: "Mia" }, { who: "me" }]);
+    assertEqual([createCommand(screen, 0).one_screen, createCommand(screen, 0).visibility], [true, "unlisted"]);
     assertEqual(createCommand(through("hard", { level: "2" }), 0).seats, [{ who: "ai", level: 7 }, { who: "me" }]);
     assertEqual(through("more"), null);
     for (const levels of [1, 2, 3, 5, 6, 8]) {
@@ -190,6 +194,19 @@ test("a match of yours is listed once, with its result", () => {
     assertEqual(turns.map((line) => ["Your turn", "Their turn", "Play on"].find((words) => line.includes(words))), ["Your turn", "Their turn", "Play on"]);
     for (const words of ["Play on", "You won", "You lost", "Draw", "No result"]) assertEqual(text.split(words).length, 2);
     assertEqual(text.includes("waits"), false);
+});
+
+test("a room of tonight stands for its matches, first where the other one offers something", () => {
+    const between = room("r", "finished", [ADA, BEN]);
+    const match = { match: "m", room: "r", game: "chess", title: "Chess", seats: [ADA, BEN], plies: 9, length: "5 moves", started_ms: 1, finished_ms: 2, over: { winner: 0, how: "board", reason: "" } };
+    const running = { ...match, match: "n", room: "s", over: null, finished_ms: null, turn: 1 };
+    const mine = { running: [running], finished: [match], waiting: [], rooms: [between] };
+    const text = (waiting) => textOf(drawMine({ ...lobbyOf(), waiting }, GAMES, mine));
+    const idle = text([]);
+    assertEqual([idle.includes("Play again"), idle.includes("You won")], [true, false]);
+    const offered = text([{ t: "notification", room: "r", what: "rematch", text: "Ben offers a rematch." }]);
+    assertEqual(offered.indexOf("Offers a rematch") < offered.indexOf("Their turn"), true);
+    assertEqual(text([{ t: "notification", room: "s", what: "draw", text: "" }]).includes("Offers a draw"), true);
 });
 
 test("rooms and your matches name their clock and the time that is left, of now", () => {
@@ -232,4 +249,19 @@ test("the time control is part of the choices, which keep it", () => {
     assertEqual(readChoices(GAMES)[0].clock, "300+3");
     assertEqual([describeChoices(CHESS, timed), validChoices(HEX, timed).clock], ["Chess with a friend, 5+3, White", "300+3"]);
     assertEqual(choicesThrough("easy", CHESS, { clock: "60" }).clock, "60");
+});
+
+test("the lobby is drawn again each second as long as a clock runs in its lists", () => {
+    const times = { control: "300", left_ms: [200_000, 300_000], since_ms: 1000, running: 0 };
+    const timed = { ...room("r", "playing", [BEN, AI]), clock: "300", speed: "blitz", times };
+    const waitsWith = (clock) => {
+        const app = { model: lobbyOf({ ...timed, times: clock }), session: { serverTime_ms: () => 1000 } };
+        const page = new LobbyPage(app);
+        render(document.body, page.draw());
+        const waits = [];
+        window.setTimeout = (_, ms) => waits.push(ms);
+        page.afterDraw();
+        return waits;
+    };
+    assertEqual([waitsWith(times), waitsWith({ ...times, running: null })], [[1000], []]);
 });

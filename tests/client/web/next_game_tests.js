@@ -112,11 +112,11 @@ test("the score goes by players, not by seats", () => {
     assertEqual(scoreBetween(room), [2, 5]);
     const parent = document.createElement("div");
     render(parent, drawScore(room));
-    assertEqual(parent.textContent, "Ada 1 : 2½ Ben");
+    assertEqual(parent.textContent, "Ben 2½ : 1 Ada");
     assertEqual([0, 1, 2, 3].map(scorePoints), ["0", "½", "1", "1½"]);
     const computer = modelWith({ seats: [LEVEL_2, ADA], series: [{ players: ["ada", "ai"], half_points: [0, 2] }] });
     render(parent, drawScore(computer.room));
-    assertEqual(parent.textContent, "the computer 1 : 0 Ada");
+    assertEqual(parent.textContent, "Ada 0 : 1 the computer");
     assertEqual([drawScore(modelWith({}).room), scoreBetween(modelWith({ seats: [ADA, null], series }).room)], [null, null]);
 });
 
@@ -131,7 +131,7 @@ test("a result counts after the snapshot, and an aborted match does not", () => 
 test("two people on one screen have names, of which either may be empty", () => {
     const game = { id: "hex", levels: 3, options: {}, title: "Hex" };
     const choices = (names) => createCommand({ ...validChoices(game, { opponent: "screen", names }) }, 0);
-    const expected = { t: "create", game: "hex", options: {}, visibility: "public", one_screen: true };
+    const expected = { t: "create", game: "hex", options: {}, visibility: "unlisted", one_screen: true };
     assertEqual(choices(["Mia", " Tom "]), { ...expected, seats: [{ who: "me", name: "Mia" }, { who: "me", name: "Tom" }] });
     assertEqual(choices(["Mia", " "]), { ...expected, seats: [{ who: "me", name: "Mia" }, { who: "me" }] });
     assertEqual(choices(undefined), expected);

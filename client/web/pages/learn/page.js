@@ -8,7 +8,7 @@
 
 import { listLessons } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
-import { ReadPage } from "../../shell/notices.js";
+import { ReadPage } from "../../ui/reading/read-page.js";
 import { clientFile } from "../../shell/style-sheets.js";
 import { countText } from "../../shell/words.js";
 import { lessonProgress, progressText } from "../../lesson/progress/progress.js";

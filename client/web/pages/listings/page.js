@@ -8,7 +8,7 @@
 
 import { readListings, runListings } from "../../glass/trace/requests.js";
 import { h } from "../../shell/elements.js";
-import { ReadPage } from "../../shell/notices.js";
+import { ReadPage } from "../../ui/reading/read-page.js";
 import { countText } from "../../shell/words.js";
 
 /** A line: its parts, each with whether it was added, and whether it is at fault. @typedef {{parts: [string, boolean][], is_fault: boolean}} ListingLine */

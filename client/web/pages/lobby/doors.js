@@ -42,9 +42,9 @@ const DOORS = [
 const HEADINGS = {
     link: "Choose a game to play with your friend",
     anyone: "Choose a game for you and whoever joins",
-    easy: "Choose a game: the computer plays easily",
-    medium: "Choose a game: the computer plays well",
-    hard: "Choose a game: the computer plays hard",
+    easy: "Choose a game: the computer plays at its lowest level",
+    medium: "Choose a game: the computer plays at its middle level",
+    hard: "Choose a game: the computer plays at a high level",
     more: "Choose a game, then how the computer plays",
     screen: "Choose a game for two on this screen",
 };
@@ -99,12 +99,12 @@ export function drawDoors(open, pick, names, write) {
  * @param {(names: Names) => void} write
  */
 function drawNames(names, write) {
-    const field = (/** @type {number} */ seat, /** @type {string} */ label) =>
+    const field = (/** @type {number} */ seat, /** @type {string} */ label, /** @type {string} */ placeholder) =>
         h("input", {
             key: seat,
             ".value": names[seat] ?? "",
             "aria-label": label,
-            placeholder: label,
+            placeholder,
             maxlength: MAX_NAME,
             autocomplete: "off",
             oninput: (/** @type {Event} */ { currentTarget }) => {
@@ -112,7 +112,7 @@ function drawNames(names, write) {
                 write(seat === 0 ? [currentTarget.value, names[1]] : [names[0], currentTarget.value]);
             },
         });
-    return h("div", { class: "names", key: "names" }, field(0, "Who begins"), field(1, "Who is second"));
+    return h("div", { class: "names", key: "names" }, field(0, "Who begins", "Name 1"), field(1, "Who is second", "Name 2"));
 }
 
 /**

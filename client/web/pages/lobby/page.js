@@ -304,13 +304,13 @@ export class LobbyPage {
      * Asks whether to go on with an unfinished match.
      * @param {MatchSummary} match
      */
-    async #goesOn({ title, length }) {
+    async #goesOn({ title, length, plies }) {
         const dialogs = await import("../../ui/dialogs.js").catch(() => null);
         if (dialogs === null) return false;
         const answer = await dialogs.openDialog({
             title: `Go on with ${title}?`,
             name: "confirm",
-            content: h("p", null, `Your match on this screen is not over: ${length}. A new one does not end it.`),
+            content: h("p", null, `Your match on this screen is not over${plies > 0 ? `: ${length}` : ""}. A new one does not end it.`),
             buttons: [h("button", { value: "new" }, "New match"), h("button", { value: "on", class: "main", autofocus: true }, "Go on")],
         });
         return answer !== "new";

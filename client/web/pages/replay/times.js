@@ -69,10 +69,11 @@ export function drawTimeGraph(match, shown, go) {
     if (last < 1) return null;
     const most_ms = Math.max(1, ...clocks.flat());
     const longest_ms = Math.max(1, ...spent_ms);
-    const x = (/** @type {number} */ ply) => (WIDTH * ply) / last;
+    // The last line and bar stand within the picture.
+    const x = (/** @type {number} */ ply) => 1 + ((WIDTH - 3) * ply) / last;
     const y = (/** @type {number} */ ms) => HEIGHT - ((HEIGHT - 2) * ms) / most_ms;
     const line = (/** @type {number} */ seat) =>
-        clocks.map((pair, ply) => `${ply ? `H${x(ply).toFixed(1)}V` : "M0 "}${y(pair[seat] ?? 0).toFixed(1)}`).join("");
+        clocks.map((pair, ply) => `${ply ? `H${x(ply).toFixed(1)}V` : `M${x(0)} `}${y(pair[seat] ?? 0).toFixed(1)}`).join("");
     const bars = (/** @type {number} */ seat) =>
         spent_ms.map((ms, ply) => (seatOf(match.moves, ply) === seat ? `M${x(ply + 1).toFixed(1)} ${HEIGHT + BARS}v${(-(BARS - 4) * (ms / longest_ms)).toFixed(1)}` : "")).join("");
     const jump = (/** @type {MouseEvent} */ event) => {

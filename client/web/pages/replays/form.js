@@ -37,8 +37,7 @@ export function drawForm(filter, { games, people, you, change }) {
         drawChoice("Result", resultsOf(filter, game), filter.result, (result) => change({ result })),
         drawChoice("Time", SPEEDS, filter.speed, (speed) => change({ speed })),
         drawChoice("Length", length === "" ? { "": "As in the address", ...lengths } : lengths, length, pickLength),
-        drawDay("From", filter.since, (since) => change({ since })),
-        drawDay("To", filter.until, (until) => change({ until })),
+        h("div", { class: "days" }, drawDay("From", filter.since, (since) => change({ since })), drawDay("To", filter.until, (until) => change({ until }))),
         leavesOutMatches(filter) ? h("button", { key: "clear", class: "small", onclick: () => change(NO_FILTER) }, "Show all") : null,
     );
 }

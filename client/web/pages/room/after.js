@@ -9,7 +9,7 @@
 
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
-import { isOneScreen, permits, viewerSeat } from "../../shell/viewer.js";
+import { isOneScreen, permits, viewerSeat } from "./viewer.js";
 import { occupantName } from "../../shell/words.js";
 import { hasAi } from "../../ui/table.js";
 import { isSwapped, scoreBetween, scorePoints } from "./score.js";
@@ -32,6 +32,16 @@ export function drawScore(room) {
         h("b", null, ` ${scorePoints(score[first] ?? 0)} : ${scorePoints(score[second] ?? 0)} `),
         name(second),
     );
+}
+
+/**
+ * The points of a seat over the matches of the room, for its bar; undefined without a score.
+ * @param {Room} room
+ * @param {number} seat
+ */
+export function pointsOf(room, seat) {
+    const halves = scoreBetween(room)?.[seat];
+    return halves === undefined ? undefined : scorePoints(halves);
 }
 
 /**

@@ -13,7 +13,7 @@
 
 import { h, render } from "../../shell/elements.js";
 import { headPly } from "../../shell/model.js";
-import { isOneScreen, legalMoves, permits, viewerSeat } from "../../shell/viewer.js";
+import { isOneScreen, legalMoves, permits, viewerSeat } from "./viewer.js";
 import { sideName } from "../../shell/words.js";
 import {
     clockBefore,
@@ -27,6 +27,7 @@ import {
     wholeTimeText,
 } from "../../ui/clock/clock.js";
 import { playSound } from "./bell.js";
+import { heldText } from "./held.js";
 
 /** The times that screen readers hear, with their words. @type {[number, string][]} */
 const SPOKEN = [
@@ -39,16 +40,10 @@ const ADDED_S = 15;
 /** A shown text is looked at again after this time at least, in ms: browsers delay timers. */
 const MIN_WAIT_MS = 20;
 
-/** Why a clock stands, by the `why` of the event. @type {Record<string, string>} */
-const HELD_TEXTS = {
-    outage: "the server was away. Nobody loses time",
-    maintenance: "the server is being maintained. Nobody loses time",
-    clock: "the server's time of day is being set. Nobody loses time",
-};
-
 export class RoomClock {
     #app;
     #retitle;
+    #play;
     #timer = 0;
     #onVisible = () => this.show();
     /** The readings that were shown last, for the warnings. @type {Record<string, Reading>} */
@@ -60,10 +55,12 @@ export class RoomClock {
     /**
      * @param {App} app
      * @param {() => void} retitle sets the title of the page, which has the time on your turn
+     * @param {(sound: "low") => void} [play]
      */
-    constructor(app, retitle) {
+    constructor(app, retitle, play = playSound) {
         this.#app = app;
         this.#retitle = retitle;
+        this.#play = play;
         document.addEventListener("visibilitychange", this.#onVisible);
     }
 
@@ -155,7 +152,7 @@ export class RoomClock {
         if (!match?.clock || match.over || room.frozen) return null;
         const { held } = match.clock;
         if (held != null)
-            return h("p", { class: "clock-state", key: "held", role: "status" }, `The clock stands: ${HELD_TEXTS[held] ?? "nobody loses time"}.`);
+            return h("p", { class: "clock-state", key: "held", role: "status" }, `${heldText(held)}. Nobody loses time.`);
         const left_ms = firstTurnLeft(room, match.clock, this.#app.session.serverTime_ms());
         if (left_ms === null) return null;
         const isMine = legalMoves(room).length > 0;
@@ -170,7 +167,7 @@ export class RoomClock {
     #drawAddTime(room, seat) {
         const mine = viewerSeat(this.#app.model);
         if (mine === null || mine === seat || room.may === null || !permits(this.#app.model, "add_time")) return null;
-        const title = `Give your opponent ${ADDED_S} seconds`;
+        const title = `+${ADDED_S} s for your opponent`;
         const send = () => void this.#app.command({ t: "add_time", room: room.id });
         return h("button", { key: "add-time", class: "small add-time", title, "aria-label": title, onclick: send }, `+${ADDED_S} s`);
     }
@@ -195,7 +192,7 @@ export class RoomClock {
         if (spoken && (mine === null || mine === seat))
             this.#app.announce(`${mine === null ? `${sideName(room.description?.view, seat)}: ` : ""}${spoken[1]} left`);
         const isPlayed = mine === seat || (isOneScreen(room) && permits(this.#app.model, "resign"));
-        if (passes(reading.low_ms) && isPlayed && this.#isNew(`${seat} low`)) playSound("low");
+        if (passes(reading.low_ms) && isPlayed && this.#isNew(`${seat} low`)) this.#play("low");
     }
 
     /**
@@ -208,11 +205,13 @@ export class RoomClock {
 }
 
 /**
- * The clock of the match, or the one of the match to come; null without one.
+ * The clock of the match, or the one of the match to come; null without one. In a room that cannot be
+ * played here it does not run.
  * @param {Room} room
  * @returns {ClockState | null}
  */
-function clockOf({ match, clock }) {
+function clockOf({ match, clock, frozen }) {
+    if (match?.clock && frozen !== null) return { ...match.clock, running: null };
     if (match) return match.clock ?? null;
     return clock === null ? null : clockBefore(clock);
 }

@@ -9,7 +9,8 @@
 
 import { isolated } from "../../shell/isolation.js";
 import { apply, follow, headPly } from "../../shell/model.js";
-import { isOneScreen, legalMoves, mySeat } from "../../shell/viewer.js";
+import { heldText } from "./held.js";
+import { isOneScreen, legalMoves, mySeat } from "./viewer.js";
 import { resultFor } from "../../ui/table.js";
 import { occupantName, plural, resultText, sideName } from "../../shell/words.js";
 
@@ -77,7 +78,7 @@ export function logLine(event, room, seat) {
         case "time_added":
             return `${subjectOf(room, 1 - event.seat, seat)} gave ${event.seat === seat ? "you" : occupantName(room.seats[event.seat])} ${event.ms / 1000} seconds`;
         case "held":
-            return "The clock stands";
+            return heldText(event.why);
         case "released":
             return "The clock runs again; the time between costs nobody";
         case "finished": {

@@ -12,7 +12,7 @@ import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
 import { loadStyleSheet } from "../../shell/style-sheets.js";
-import { legalMoves, permits } from "../../shell/viewer.js";
+import { legalMoves, permits } from "./viewer.js";
 
 void loadStyleSheet("pages/room/hints.css").catch(() => {});
 
@@ -58,7 +58,9 @@ export class Hints {
             key: "hint",
             "aria-busy": String(isWaiting),
             // A disabled button would lose the keyboard's focus.
-            "aria-disabled": isAll || !isAllowed ? "true" : null,
+            "aria-disabled": isAll ? "true" : null,
+            // It says why there is none.
+            class: !isAllowed && "no-hint",
             onclick: () => isAll || void this.#ask(room, next),
         };
         return [

@@ -6,7 +6,7 @@
  */
 
 import { loadStyleSheet } from "../../shell/style-sheets.js";
-import { isInviting, isOneScreen, keptSeat, permits } from "../../shell/viewer.js";
+import { isInviting, isOneScreen, keptSeat, permits } from "./viewer.js";
 import { hasAi } from "../../ui/table.js";
 
 /** @typedef {keyof typeof PARTS} PartName */

@@ -8,8 +8,9 @@
  */
 
 import { ApiError, MAX_ASSESSED_PLIES, readAssessments, readEvents, readMatch, readViews } from "../../shell/api.js";
-import { headPly, withAssessments, withThoughts, withViews } from "../../shell/model.js";
+import { headPly, withViews } from "../../shell/model.js";
 import { hasAi } from "../../ui/table.js";
+import { withAssessments, withThoughts } from "../../ui/thoughts.js";
 
 /** Milliseconds to wait for the socket's view of the newest position before requesting it. */
 const LATE_VIEW_MS = 600;

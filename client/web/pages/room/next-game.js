@@ -14,7 +14,7 @@ import { listGames } from "../../shell/api.js";
 import { CommandError } from "../../shell/connection.js";
 import { h, render } from "../../shell/elements.js";
 import { loadStyleSheet } from "../../shell/style-sheets.js";
-import { isOneScreen, viewerSeat } from "../../shell/viewer.js";
+import { isOneScreen, viewerSeat } from "./viewer.js";
 import { occupantName, sentence, sideName } from "../../shell/words.js";
 import { ClockField } from "../../ui/clock/field.js";
 import { hasAi } from "../../ui/table.js";

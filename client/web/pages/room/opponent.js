@@ -13,7 +13,7 @@ import { askToConfirm } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
-import { keptSeat, legalMoves, mySeat, permits } from "../../shell/viewer.js";
+import { keptSeat, legalMoves, mySeat, permits } from "./viewer.js";
 import { occupantName, optionsText } from "../../shell/words.js";
 
 export class Opponent {

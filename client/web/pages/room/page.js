@@ -19,7 +19,7 @@ import { closeDialogs } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { keyOf } from "../../shell/keys.js";
 import { headPly, isClosed } from "../../shell/model.js";
-import { isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
+import { isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "./viewer.js";
 import { drawGlassLink, drawMoves, drawStepper, plyForKey, scrollToShown } from "../../ui/moves.js";
 import { drawActions, drawSeatActions, statusText } from "./actions.js";
 import { PARTS, Part, expectedParts, neededParts } from "./later.js";
@@ -29,7 +29,6 @@ import { nameMarks } from "./names.js";
 import { drawTurning, sideOfBoard, turnsBoard } from "./one-screen.js";
 import { describePly, drawInfo, drawRefusal, drawStatus } from "./parts.js";
 import { RoomTabs } from "./tabs.js";
-import { scoreBetween, scorePoints } from "./score.js";
 import { SentMove } from "./sent-move.js";
 import { Share } from "../../ui/share.js";
 import { openKeysHelp } from "../../ui/sheets.js";
@@ -346,7 +345,6 @@ export class RoomPage {
         const ply = headPly(room);
         const toMove = isRunning && room.views[ply]?.turn === seat;
         const { thoughts } = room;
-        const halves = scoreBetween(room)?.[seat];
         // Without a connection nobody knows who is there.
         const presence = this.#app.session.status.state === "open" ? room.presence : null;
         return {
@@ -366,8 +364,8 @@ export class RoomPage {
                 thoughts[ply].state !== "done",
             you: viewerSeat(this.#app.model) === seat,
             prompt: mySeat(this.#app.model) === seat ? this.#prompt : "",
-            result: resultFor(room.match?.over, seat),
-            score: halves === undefined ? undefined : scorePoints(halves),
+            result: hasPlayed(room, seat) ? resultFor(room.match?.over, seat) : null,
+            score: this.#parts.after.shown?.pointsOf(room, seat),
             clock: this.#parts.clock.shown?.draw(room, seat),
             actions: drawSeatActions(this.#app, room, seat, () => this.#drawAiForm(room, seat)),
         };
@@ -513,6 +511,16 @@ export class RoomPage {
         this.#announcedKey = key;
         this.#app.announce(`${describePly(room, ply)} ${statusText(this.#app.model, room)}`);
     }
+}
+
+/**
+ * Whether the player on a seat has played the room's last match there: somebody else may have sat down.
+ * @param {Room} room
+ * @param {number} seat
+ */
+function hasPlayed({ match, seats }, seat) {
+    const [player, sitting] = [match?.seats[seat], seats[seat]].map((each) => each?.kept_for ?? each);
+    return !sitting || player?.identity === sitting.identity;
 }
 
 /**

@@ -186,7 +186,7 @@ export function noteOf(control, { stage, count, delay_ms, runs }) {
         return count === 0 ? "last period" : periodsText(count + 1, overtime?.period_ms ?? 0);
     }
     const next = stages[stage + 1];
-    const after = next ? `${count} to +${lengthText(next.base_ms)}` : overtimeText(overtime);
+    const after = next ? `${count} ${count === 1 ? "turn" : "turns"} to +${lengthText(next.base_ms)}` : overtimeText(overtime);
     if (present.kind === "d") return [`delay ${Math.ceil((runs ? delay_ms : present.gain_ms) / 1000)} s`, after].filter(Boolean).join(", ");
     return after;
 }
