@@ -102,6 +102,7 @@ class Person:
         level: int | None = None,
         side: str | None = None,
         seat_for: str | None = None,
+        time: str | None = None,
     ) -> None:
         """Creates a room with the sheet of a game in the lobby, and waits for the board."""
         await self.go("/")
@@ -113,6 +114,8 @@ class Person:
             await self.pick("You play", side)
         if seat_for is not None:
             await self.pick("The other seat is for", seat_for)
+        if time is not None:
+            await self.pick("Time for each side, in minutes and seconds added a turn", time)
         await self.create_room()
         await self.board.wait_for()
 
