@@ -164,7 +164,7 @@ async def test_the_browser_s_back_button_returns_to_a_room_without_loading_it(
 ) -> None:
     """The back button returns to the room and to the lobby, and the page is not loaded again."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
-        await ada.open_room("tic-tac-toe", AiSeat(1))
+        await ada.create("Tic-tac-toe", "The AI", level=1, side="Crosses")
         await ada.play("b2")
         await ada.wait_for_turn()
         before = await ada.pieces()
