@@ -13,6 +13,7 @@ import gc
 import json
 import multiprocessing.util
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -165,21 +166,22 @@ def main() -> None:
     read_client(client_folder())
     requests = socket.socket(fileno=os.dup(0))
     answers: dict[int, socket.socket] = {}  # by the child's process id
-
-    def on_child(_number: int, _frame: object) -> None:
-        """Reports the children that have ended."""
-        while answers:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if pid == 0:
-                return
-            _answer(answers.pop(pid), os.waitstatus_to_exitcode(status), is_last=True)
-
-    signal.signal(signal.SIGCHLD, on_child)
+    ended, wakeup = os.pipe()  # a byte at the end of a child
+    os.set_blocking(wakeup, False)
+    signal.set_wakeup_fd(wakeup)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
     while True:
+        if ended in select.select([requests, ended], [], [])[0]:
+            os.read(ended, 4096)
+            while answers:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    break
+                _answer(answers.pop(pid), os.waitstatus_to_exitcode(status), is_last=True)
+            continue
         request, descriptors, _, _ = socket.recv_fds(requests, MAX_REQUEST_BYTES, 4)
         if not request:
             return
-        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
         pid = os.fork()
         if pid == 0:
             for used in (requests, *answers.values()):
@@ -191,7 +193,6 @@ def main() -> None:
             os.close(descriptor)
         answers[pid] = socket.socket(fileno=answer)
         _answer(answers[pid], pid)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
 
 
 def _answer(answer: socket.socket, number: int, is_last: bool = False) -> None:
@@ -204,8 +205,8 @@ def _answer(answer: socket.socket, number: int, is_last: bool = False) -> None:
 
 def _become_server(request: dict[str, object], streams: Sequence[int]) -> list[str]:
     """Turns the forked child into a server process; returns the server's arguments."""
+    signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
     os.setsid()
     die_with_parent()
     os.environ.clear()
