@@ -1,6 +1,10 @@
 """Stored matches as records that every format can write. It has no rules and needs none."""
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from functools import partial
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct, structs
@@ -13,6 +17,7 @@ from server.events import (
     Occupant,
     PlayerReturned,
     RoomEvent,
+    Started,
     TookBack,
     parse_event_body,
 )
@@ -20,6 +25,8 @@ from server.protocol.wording import StoredThought
 from server.rooms.record import RecordedMove, moves_of
 from server.store.base import Store, StoredEvent, StoredMatch, Thought
 from server.store.match_filter import Key, MatchFilter
+
+T = TypeVar("T")
 
 #: Log entries per read from the store, which are parsed without a pause.
 LOG_PAGE = 250
@@ -36,6 +43,26 @@ _decode_seats = msgspec.json.Decoder(tuple[Occupant, ...]).decode
 _decode_over = msgspec.json.Decoder(Over).decode
 _decode_thought = msgspec.json.Decoder(StoredThought).decode
 _decode_options = msgspec.json.Decoder(dict[str, str]).decode
+
+
+class Pace:
+    """Gives the work of exports on the event loop a share of its time, all of them together.
+
+    Each piece of work runs alone, and a pause in proportion follows.
+    """
+
+    def __init__(self, share: float, now_s: Callable[[], float] = time.perf_counter) -> None:
+        self._pause = (1 - share) / share
+        self._now_s = now_s
+        self._turn = asyncio.Lock()
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Returns the result of the work, after its pause."""
+        async with self._turn:
+            began_s = self._now_s()
+            result = work()
+            await asyncio.sleep(self._pause * (self._now_s() - began_s))
+        return result
 
 
 class Exported(Struct, frozen=True):
@@ -61,9 +88,12 @@ class RecordBuilder:
         self.rows = 0
         #: Whether an AI has played on for somebody.
         self.has_guest_ai = False
+        #: The tag `TimeControl` of a match with a clock: our texts of controls are those of PGN
+        #: (9.6.1) where it has one, as in "40/7200+30:3600".
+        self._control: dict[str, str] = {}
 
     def add(self, entries: Iterable[StoredEvent]) -> None:
-        """Adds the next entries; those of other matches do no harm."""
+        """Adds the next entries, from the start of the match on; those of others do no harm."""
         match = self._match.match
         for entry in entries:
             self.rows += 1
@@ -74,6 +104,10 @@ class RecordBuilder:
                 self._events.append((entry.v, event))
                 self._spent_ms[entry.v] = max(0, entry.at_ms - self._turn_began_ms)
                 self._turn_began_ms = entry.at_ms
+                if isinstance(event, Moved) and event.spent_ms is not None:
+                    self._spent_ms[entry.v] = event.spent_ms
+            elif isinstance(event, Started) and event.match == match and event.clock:
+                self._control = {"TimeControl": event.clock}
             elif isinstance(event, AiTookOver | PlayerReturned) and event.match == match:
                 self._comments.setdefault(event.ply, []).append(_seat_comment(event))
                 self.has_guest_ai = True
@@ -96,7 +130,8 @@ class RecordBuilder:
             tuple(map(_seat, _decode_seats(match.seats))), tuple(moves),
             None if match.over is None else _decode_over(match.over),
             match.started_ms, match.finished_ms,
-            {"Event": EVENT, "Round": str(match.number), **({"Site": site} if site else {})},
+            {"Event": EVENT, "Round": str(match.number), **({"Site": site} if site else {}),
+             **self._control},
             " ".join(self._comments.get(0, ())),
         )  # fmt: skip
         return Exported(record, {str(ply): body for ply, body in shown.items()}, self.rows)
@@ -146,24 +181,24 @@ def _eval_text(body: bytes, event: Moved) -> str | None:
 
 
 async def read_match(
-    store: Store, match: StoredMatch, *, has_thoughts: bool, site: str = ""
+    store: Store, match: StoredMatch, *, has_thoughts: bool, site: str = "", pace: Pace
 ) -> Exported:
     """A match with the moves so far; with the thoughts if the asker may see them."""
-    builder, v = RecordBuilder(match), match.first_v
+    builder, v = RecordBuilder(match), match.first_v - 1
     while match.last_v is None or v < match.last_v:
         limit = LOG_PAGE if match.last_v is None else min(LOG_PAGE, match.last_v - v)
         page = await store.logs.events(match.room, v, limit)
-        builder.add(page)
+        await pace.run(partial(builder.add, page))
         if len(page) < limit:
             break
         v = page[-1].v
     may_have = has_thoughts and (builder.has_guest_ai or b'"ai"' in match.seats)
     thoughts = await store.projections.thoughts(match.match) if may_have else []
-    return builder.build(thoughts, site)
+    return await pace.run(partial(builder.build, thoughts, site))
 
 
 async def read_slices(
-    store: Store, wanted: MatchFilter, maximum: int, site: str = ""
+    store: Store, wanted: MatchFilter, maximum: int, site: str = "", *, pace: Pace
 ) -> AsyncIterator[list[Exported]]:
     """The finished public matches that a filter accepts, newest first, in slices of SLICE_ROWS rows
     of the log, at most `maximum` matches in all.
@@ -179,7 +214,7 @@ async def read_slices(
         page = await store.projections.matches(limit, before, wanted)
         for match in page.rows:
             where = f"{site}{match.match}" if site else ""
-            part.append(await read_match(store, match, has_thoughts=True, site=where))
+            part.append(await read_match(store, match, has_thoughts=True, site=where, pace=pace))
             rows += part[-1].rows
             size_bytes += sum(map(len, part[-1].thoughts.values()))
             if rows >= SLICE_ROWS or size_bytes >= SLICE_BYTES:

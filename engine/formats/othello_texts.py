@@ -12,7 +12,7 @@ is `PA`. A transcript has the moves alone, without passes, from the usual start.
 
 from engine.formats.pgn import WITHOUT_RESULT, find_or_none, is_standard, moment
 from engine.formats.record import FindGame, GameRecord, Over, Unwritable
-from engine.formats.sgf import escaped
+from engine.formats.sgf import CONTROL, escaped
 
 #: The letters of the ways in which a match ends before the board is full.
 ENDINGS = {"resign": ":r", "gone": ":l", "flag": ":t", "agreement": ":s"}
@@ -27,7 +27,7 @@ def format_ggf(record: GameRecord, _find_game: FindGame | None = None) -> str:
     properties = [
         ("GM", "Othello"), ("PC", record.tags.get("Site", "Plyroom")), ("DT", date),
         ("PB", record.seats[0].name), ("PW", record.seats[1].name),
-        ("RE", result_text(record.over)), ("TI", "0"), ("TY", "8"),
+        ("RE", result_text(record.over)), ("TI", _control_text(record)), ("TY", "8"),
         ("BO", board_text(record.start)),
     ]  # fmt: skip
     head = "".join(
@@ -44,6 +44,17 @@ def format_ggf(record: GameRecord, _find_game: FindGame | None = None) -> str:
 def _check_game(record: GameRecord) -> None:
     if record.game != "othello":
         raise Unwritable(f"the format is for Othello, not for {record.game}")
+
+
+def _control_text(record: GameRecord) -> str:
+    """The property TI: the time at the start and what a move gains, "05:00/00:03"; "0" without a
+    clock, and for a control that GGF has no form for.
+    """
+    parts = CONTROL.fullmatch(record.tags.get("TimeControl", "-"))
+    if parts is None or parts[3]:
+        return "0"
+    times = [divmod(int(part), 60) for part in parts.group(1, 2) if part]
+    return "/".join(f"{minutes:02}:{seconds:02}" for minutes, seconds in times)
 
 
 def _move_text(token: str) -> str:

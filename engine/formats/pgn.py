@@ -48,8 +48,7 @@ TAG_NAME = re.compile(r"[A-Za-z0-9_]+")
 #: The tag `Termination` for each way in which a match ends (9.8.1); "normal" for the others.
 TERMINATIONS = {
     "abort": "abandoned", "gone": "abandoned", "failure": "emergency", "flag": "time forfeit",
-    "noshow": "abandoned",
-    "forfeit": "rules infraction",
+    "noshow": "time forfeit", "forfeit": "rules infraction",
 }  # fmt: skip
 #: A word of a comment, or a command in it.
 WORD = re.compile(r"\[%[^\]]*\]|\S+")
@@ -165,7 +164,7 @@ def further_tags(record: GameRecord, sides: Sides) -> Iterator[tuple[str, str]]:
     has_clocks = any(move.clock_ms is not None for move in record.moves)
     if record.match and not has_clocks and "TimeControl" not in record.tags:
         yield "TimeControl", "-"
-    yield "Termination", termination(record.over)
+    yield "Termination", termination(record)
 
 
 #: The tags that follow from the other fields of a record.
@@ -175,9 +174,11 @@ OWN_TAGS = (
 )  # fmt: skip
 
 
-def termination(over: Over | None) -> str:
-    """The value of the tag `Termination`."""
-    return "unterminated" if over is None else TERMINATIONS.get(over.how, "normal")
+def termination(record: GameRecord) -> str:
+    """The value of the tag `Termination`; of a game without an end, what a file has said of it."""
+    if record.over is None:
+        return record.tags.get("Termination", "unterminated")
+    return TERMINATIONS.get(record.over.how, "normal")
 
 
 def moment(ms: int) -> datetime:

@@ -11,6 +11,7 @@ the pieces in `AB` and `AW`, and the side to move in `PL`. Nine men's morris has
 The format is that of the specification at red-bean.com/sgf, with the properties of its games.
 """
 
+import re
 from collections.abc import Iterator
 
 from engine.formats.pgn import WITHOUT_RESULT, find_or_none, is_standard, moment
@@ -20,6 +21,8 @@ from engine.view import Grid
 
 #: The number of each game in the property GM.
 NUMBERS = {"gomoku": 4, "othello": 2, "hex": 11}
+#: A time control of one stage: its base and what each turn gains in seconds, and the overtime.
+CONTROL = re.compile(r"(\d+)(?:\+(\d+))?(?:\+(\d+)([x/])(\d+))?", re.ASCII)
 #: Maximum length of a line in characters, where a node may end.
 LINE = 79
 
@@ -54,6 +57,7 @@ def _root(record: GameRecord, game: Game, start: Position) -> str:
         ("SZ", str(size)), ("DT", _date(record)), ("EV", record.tags.get("Event", "")),
         ("RO", record.tags.get("Round", "")), ("PC", record.tags.get("Site", "")),
         ("PB", record.seats[0].name), ("PW", record.seats[1].name),
+        *time_properties(record.tags.get("TimeControl", "-")),
         ("RU", _rules(record, game)), ("RE", result_text(record.over)),
         ("GC", "" if record.over is None else record.over.reason), ("C", record.comment),
     ]  # fmt: skip
@@ -61,6 +65,24 @@ def _root(record: GameRecord, game: Game, start: Position) -> str:
         f"{name}[{escaped(value)}]" for name, value in properties if value.strip("? ")
     )
     return text if is_standard(record, game) else text + _set_up(record, game, start)
+
+
+def time_properties(control: str) -> list[tuple[str, str]]:
+    """The properties TM and OT of a time control as the tag `TimeControl` has it; none for "-".
+
+    Overtime is written as servers of Go do: "3 fischer", "5x30 byo-yomi", "25/600 Canadian". A
+    control of another form stands whole in OT.
+    """
+    if control in ("-", "?"):
+        return []
+    parts = CONTROL.fullmatch(control)
+    if parts is None or (parts[2] and parts[3]):
+        return [("OT", control)]
+    overtime = f"{parts[2]} fischer" if parts[2] else ""
+    if parts[3]:
+        kind = "byo-yomi" if parts[4] == "x" else "Canadian"
+        overtime = f"{parts[3]}{parts[4]}{parts[5]} {kind}"
+    return [("TM", parts[1]), ("OT", overtime)]
 
 
 def _set_up(record: GameRecord, game: Game, start: Position) -> str:

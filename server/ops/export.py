@@ -114,7 +114,7 @@ def _read(connection: Connection, match: StoredMatch) -> Exported:
     c = t.events.c
     builder = RecordBuilder(match)
     query = select(*t.columns_of(StoredEvent, t.events)).where(
-        c.room == match.room, c.v > match.first_v
+        c.room == match.room, c.v >= match.first_v
     )
     if match.last_v is not None:
         query = query.where(c.v <= match.last_v)

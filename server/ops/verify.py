@@ -520,7 +520,7 @@ def _is_same_entry(stored: bytes, expected: bytes) -> bool:
     """Whether a stored lobby entry is the one that follows from the log.
 
     The title is not in the log: the game may have been renamed. Older programs write no length, no
-    options in words, and no clock.
+    options in words, no offers and no clock.
     """
     try:
         entry = msgspec.json.decode(shown_json(stored), type=wire.RoomSummary)
@@ -531,6 +531,11 @@ def _is_same_entry(stored: bytes, expected: bytes) -> bool:
     options_text = wanted.options_text if entry.options_text else ""
     clock, speed = (wanted.clock, wanted.speed) if entry.clock else (None, entry.speed)
     return entry == msgspec.structs.replace(
-        wanted, title=entry.title, length=length, options_text=options_text,
-        clock=clock, speed=speed,
-    )  # fmt: skip
+        wanted,
+        title=entry.title,
+        length=length,
+        options_text=options_text,
+        offers=wanted.offers if entry.offers else (),
+        clock=clock,
+        speed=speed,
+    )

@@ -99,7 +99,8 @@ def format_proposals(room: Room) -> tuple[wire.Proposal, ...]:
         proposals.append(
             wire.Proposal(
                 offer.seat, "next", v=offer.v, game=offer.game, options=dict(offer.options),
-                seats=offer.seats, level=offer.level, title=offer.title, clock=offer.clock,
+                seats=offer.seats, level=offer.level, title=offer.title,
+                options_text=offer.options_text, clock=offer.clock,
             )
         )  # fmt: skip
     return tuple(proposals)

@@ -45,6 +45,7 @@ from server.events import (
     Unmuted,
 )
 from server.ids import NOBODY, IdentityId, MatchId, RoomId
+from server.questions import parse_question
 from server.rooms import notation, positions
 from server.rooms.clock_log import changed_clock, moved_clock, started_clock, taken_back_clock
 from server.rooms.matches import result_of
@@ -62,11 +63,12 @@ from server.rooms.model import (
     Substitution,
     TakebackOffer,
 )
-from server.rooms.questions import parse_question
 from server.rooms.turns import second_turn_ply
 from server.series import add_result
 from server.time_controls import TimeControlError, parse_control
 
+#: Maximum number of people who may not sit in a room any more; the earliest may again.
+MAX_BARRED = 64
 #: The offers of this version that are open for a seat and have no fields of their own.
 OFFERS = frozenset({"draw", "rematch"})
 
@@ -179,7 +181,8 @@ def evolve(room: Room, event: RoomEvent, at_ms: int, find_game: FindGame) -> Roo
             return replace(room, muted=_without(room.muted, event.identity))
         case Barred():
             person = Player(event.identity, event.name)
-            return replace(room, barred=(*_without(room.barred, event.identity), person))
+            others = _without(room.barred, event.identity)[-(MAX_BARRED - 1) :]
+            return replace(room, barred=(*others, person))
         case Created():
             return room
         case Required() if event.what in CAPABILITIES:
@@ -311,7 +314,7 @@ def _evolve_offered(room: Room, event: Offered) -> Room:
     if event.what == "next" and event.game is not None and event.seats in SEAT_ORDERS:
         offer = NextOffer(
             room.v, event.seat, event.game, event.options or {}, event.seats, event.level,
-            event.title or event.game, event.clock,
+            event.title or event.game, event.options_text or "", event.clock,
         )  # fmt: skip
         return replace(room, next_offer=offer)
     if event.what not in OFFERS:  # from a newer version; no command of this version answers it

@@ -201,6 +201,7 @@ class NextOffer(Struct, frozen=True):
     seats: tuple[int, ...]
     level: int | None
     title: str
+    options_text: str = ""
     clock: str | None = None
 
 

@@ -179,7 +179,7 @@ def next_game(room: Room, command: NextGame, moment: Moment) -> list[RoomEvent]:
     text = None if command.clock is None else format_control(check_control(command.clock))
     offer = NextOffer(
         room.v + 1, viewer.seat or 0, game.id, options, command.seats, command.level, game.title,
-        text,
+        game.options_text(options), text,
     )  # fmt: skip
     # Made before the opponent is asked: a match that cannot start is refused at once.
     events = _start_next(room, game, offer, moment)
@@ -187,7 +187,8 @@ def next_game(room: Room, command: NextGame, moment: Moment) -> list[RoomEvent]:
         return events
     offered = Offered(
         offer.seat, "next", game=offer.game, options=options, seats=offer.seats,
-        level=offer.level, title=offer.title, clock=text,
+        level=offer.level, title=offer.title, options_text=offer.options_text or None,
+        clock=text,
     )  # fmt: skip
     return [offered, *_clock_requirement(room, text)]
 

@@ -12,8 +12,10 @@ from server.events import (
     AiTookOver,
     Configured,
     Created,
+    Declined,
     Finished,
     Moved,
+    Offered,
     PlayerReturned,
     Renamed,
     RoomEvent,
@@ -24,6 +26,7 @@ from server.events import (
     format_event_body,
 )
 from server.protocol import messages as wire
+from server.protocol.notifications import open_offers
 from server.protocol.views import clock_state, format_seats, options_text
 from server.rooms.matches import result_of
 from server.rooms.model import Room
@@ -66,6 +69,7 @@ def summary(room: Room) -> wire.RoomSummary:
         state="open" if match is None else "finished" if match.over else "playing",
         created_ms=room.created_ms, ply=match.ply if match else 0,
         length=match_length(room.game, match) if match else "", options_text=options_text(room),
+        offers=open_offers(room),
         clock=None if room.control is None else format_control(room.control),
         speed=speed_of(room.control),
     )  # fmt: skip
@@ -120,6 +124,8 @@ def projections(
                 is_entry_changed = True
             case Configured() if event.clock is not None:
                 is_entry_changed = True
+            case Offered() | Declined():
+                is_entry_changed = is_entry_changed or room.running_match is None
             case _:
                 pass
     if is_entry_changed:

@@ -243,7 +243,8 @@ class Identity(Struct, frozen=True):
 
 
 class StoredMatch(Struct, frozen=True):
-    """A match; `last_v`, `finished_ms`, `plies` and `over` are None while it is running.
+    """A match; `last_v`, `finished_ms`, `plies` and `over` are None while it is running. It is
+    `public` if its room is; None, as for an unlisted one, where nobody knows.
 
     `clock` and `speed` are as in MatchStarted. `speed` is None where an older program started the
     match, until `fill_clocks` has filled in both.
@@ -265,6 +266,7 @@ class StoredMatch(Struct, frozen=True):
     over: bytes | None
     clock: str | None = None
     speed: str | None = None
+    public: bool | None = None
 
 
 class MatchPage(Struct, frozen=True):
@@ -437,6 +439,9 @@ class ProjectionStore(Protocol):
         """The rooms that an identity created, listed or not, that changed or had a follower since
         then, latest first.
         """
+
+    async def entries(self, rooms: Sequence[str]) -> list[StoredRoom]:
+        """The entries of these rooms, listed or not, as far as they exist."""
 
     async def player_matches(self, player: str, running: int, finished: int) -> list[StoredMatch]:
         """The matches of a player, public or not: at most that many running and finished ones.

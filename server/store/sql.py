@@ -263,6 +263,9 @@ class SqlProjections:
         c = t.rooms.c
         return await self._latest_rooms((c.host == host, c.changed_ms >= since_ms), limit)
 
+    async def entries(self, rooms: Sequence[str]) -> list[StoredRoom]:
+        return await self._latest_rooms((t.rooms.c.id.in_(rooms),), len(rooms)) if rooms else []
+
     async def _latest_rooms(
         self, conditions: tuple[ColumnElement[bool], ...], limit: int
     ) -> list[StoredRoom]:

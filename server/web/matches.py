@@ -37,7 +37,7 @@ from server.web.answers import (
 from server.web.games import format_entries
 from server.web.match_list import parse_cursor, parse_filter, read_page
 from server.web.replays import Replays
-from server.web.senders import guest_of
+from server.web.senders import guest_of, room_for
 from server.web.thoughts import Thoughts
 
 log = structlog.get_logger()
@@ -152,7 +152,8 @@ class Matches:
         are those of its exports, the usual one first. In a match with a clock `spent_ms` is the
         time that the clock counted, and `left_ms` has for each move what its player then had left.
 
-        If the sender may not see the analyses while the match is running, `withheld` says why.
+        The `room` of an unlisted match is there for its players only. If the sender may not see the
+        analyses while the match is running, `withheld` says why.
         """
         match = await self._find(request.match_info["match"])
         record = await self.record(match)
@@ -161,7 +162,8 @@ class Matches:
         thoughts = {}
         if withheld is None:
             thoughts = await self._thoughts.reports(match, record.versions)
-        entry = self.entry(match, len(moves))
+        room = await room_for(request, self._ports, match)
+        entry = self.entry(match, len(moves)) | {"room": room}
         try:
             view = self._ports.find_game(match.game).board(_decode(match.options))
         except Exception as error:
@@ -329,6 +331,13 @@ class Matches:
                     await asyncio.sleep(0)
             played.append(format_played(notation.played_move(move, game, position)))
         return tuple(played)
+
+    def title(self, game_id: str) -> str:
+        """The title of a game, or its id if this server does not have it."""
+        try:
+            return self._ports.find_game(game_id).title
+        except Exception:  # the game is missing or broken
+            return game_id
 
     def entry(self, match: StoredMatch, plies: int) -> dict[str, Any]:
         """The entry of a match in the list of matches."""

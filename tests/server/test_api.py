@@ -144,9 +144,9 @@ async def test_an_invalid_page_is_refused(query: str) -> None:
 
 async def test_unlisted_matches_are_not_in_the_list() -> None:
     """I15: an unlisted match can be read by its id only; no list has it."""
-    async with matches(visibility="unlisted") as (node, room, ids):
+    async with matches(visibility="unlisted") as (node, _room, ids):
         assert (await get(node, "/api/matches"))["matches"] == []
-        assert (await get(node, f"/api/matches/{ids[0]}"))["room"] == room
+        assert (await get(node, f"/api/matches/{ids[0]}"))["match"] == ids[0]
         assert await refusal(node, "/api/matches/nothing") == (404, Code.MATCH_UNKNOWN)
 
 
@@ -331,9 +331,11 @@ async def test_your_matches_have_running_finished_and_waiting_ones() -> None:
 
             assert await own(ada.token) == {
                 "running": [rooms[0]], "finished": [rooms[1]], "waiting": [rooms[2]],
+                "rooms": [rooms[1]], "notifications": [rooms[0]],
             }  # fmt: skip
             assert await own(ben.token) == {
                 "running": [rooms[0]], "finished": [rooms[1]], "waiting": [],
+                "rooms": [rooms[1]], "notifications": [],
             }  # fmt: skip
         assert await refusal(node, "/api/me/matches") == (401, Code.TOKEN_UNKNOWN)
 
@@ -381,6 +383,34 @@ async def test_lists_name_the_clock_of_a_match_and_the_time_that_is_left() -> No
 async def mine(node: Node, guest: Any) -> Any:
     """Returns the answer to a guest who asks for their own matches."""
     return (await node.get("/api/me/matches", Authorization=f"Bearer {guest.token}")).json
+
+
+async def test_a_link_to_an_unlisted_match_does_not_lead_into_its_room() -> None:
+    """The match and its events name their room to its players only: whoever has its id may chat and
+    sit there. A public match names it to all.
+    """
+    async with (
+        serve() as node,
+        node.http() as http,
+        node.guest(name="Ada") as ada,
+        node.guest(name="Eve") as eve,
+    ):
+
+        async def read(match: str, token: str | None) -> str:
+            headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+            paths = (f"/api/matches/{match}", f"/api/matches/{match}/events")
+            answers = [await http.request(path, headers=headers) for path in paths]
+            return b" ".join([answer.body for answer in answers]).decode()
+
+        ben = Client(node.hub, "ben")
+        for visibility in ("unlisted", "public"):
+            room = (await ada.ack("create", game="sticks", visibility=visibility))["room"]
+            await ben.ack(ben.sit(room, 1))
+            found = await http.request(f"/api/rooms/{room}/matches")
+            (match,) = [each["match"] for each in found.json["matches"]]
+            assert (await read(match, ada.token)).count(f'"room":"{room}"') > 1
+            for stranger in (eve.token, None):
+                assert (f'"{room}"' in await read(match, stranger)) == (visibility == "public")
 
 
 async def test_a_player_finds_matches_of_unlisted_rooms_among_their_own() -> None:

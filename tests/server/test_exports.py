@@ -12,15 +12,19 @@ from urllib.parse import quote
 
 import pytest
 from click.testing import CliRunner, Result
+from msgspec.json import encode
 from msgspec.structs import replace
+from sqlalchemy import select
 
 from client.cli import main
-from engine.formats.json_lines import parse_json_lines
-from engine.formats.record import GameRecord
+from engine.formats.json_lines import format_json_line, parse_json_lines
+from engine.formats.pgn import format_pgn
+from engine.formats.read.files import read_games
+from engine.formats.record import GameRecord, Over
 from engine.game import Game, UnknownGame
 from engine.rules.registry import load_game
 from engine.study_pool.pool import StudyPool
-from server.commands import AiSeat, Resign
+from server.commands import AiSeat, MySeat, OpenSeat, Resign
 from server.events import (
     AiTookOver,
     KnownEvent,
@@ -28,20 +32,28 @@ from server.events import (
     Occupant,
     Player,
     PlayerReturned,
+    Started,
     TookBack,
     format_event_body,
 )
-from server.exports import RecordBuilder
+from server.exports import Pace, RecordBuilder, read_slices, with_thoughts
 from server.ids import MatchId, RoomId
 from server.ops.admin import main as admin
 from server.protocol.codes import Code
 from server.store import schema
+from server.store import tables as t
 from server.store.base import StoredEvent, StoredMatch, Thought
+from server.store.match_filter import MatchFilter
+from server.store.sql import SqlStore
 from server.web import export
 from server.web.connection import HttpConnection
 from tests.server.test_api import get, matches, refusal
-from tests.support.fake_server import Client, FakeServer
+from tests.support.databases import KINDS, SqliteDatabase, empty_database, play_matches
+from tests.support.fake_server import Client, FakeServer, virtual
 from tests.support.node import Http, Node, serve
+
+#: The ids of all matches.
+MATCHES = select(t.matches.c.id)
 
 
 async def chunked(http: Http, target: str) -> bytes:
@@ -421,6 +433,62 @@ def test_the_command_reads_a_database(tmp_path: Path) -> None:
     assert (result.exit_code, result.stderr) == (1, "Error: there is no match none\n")
 
 
+async def play_by_clock(store: SqlStore) -> None:
+    """Plays a match with a clock, of five moves."""
+    fake = FakeServer(store=store)
+    for _ in range(100):
+        fake.new_id()  # those of the other matches in the store
+    async with fake.hub() as hub:
+        players = ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        room = await ada.create(seats=(MySeat(), OpenSeat()), clock="300+3")
+        await ben.ack(ben.sit(room, 1))
+        for ply, move in enumerate(["a1", "b1", "a2", "b2", "a3"]):
+            await players[ply % 2].ack(players[ply % 2].move(room, ply, move))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_command_reads_databases_of_both_kinds(
+    kind: str, request: pytest.FixtureRequest
+) -> None:
+    """SQLite and PostgreSQL have the matches of the server's list, and any other by its id:
+    unlisted ones, those without a move and running ones.
+    """
+    async with empty_database(kind, request, "plyroom") as database:
+        async with database.open() as store:
+            await play_matches(store)
+            await play_by_clock(store)
+            listed = [
+                with_thoughts(exported)
+                async for part in read_slices(store, MatchFilter(), 100, pace=Pace(1))
+                for exported in part
+            ]
+
+        async def run(*arguments: str) -> list[str]:
+            where = (
+                ("--data", str(database.path.parent))
+                if isinstance(database, SqliteDatabase)
+                else ("--database", getattr(database, "url", ""))
+            )
+            command = ["export", *arguments, *where]
+            result = await asyncio.to_thread(CliRunner().invoke, admin, command)
+            assert result.exit_code == 0, result.output
+            return result.stdout.splitlines(keepends=True)
+
+        assert await run() == list(map(format_json_line, listed))
+        assert [record.tags.get("TimeControl") for record in listed] == ["300+3", None]
+        assert all(
+            303_000 >= (move.clock_ms or 0) + (move.spent_ms or 0) > 300_000
+            for move in listed[0].moves[2:4]
+        )
+        assert await run("--game", "chess") == []
+        ids = await database.run(lambda c: c.execute(MATCHES).scalars().all(), snapshot=True)
+        found = {line["match"]: line for line in map(json.loads, await run(*ids))}
+        assert found.keys() == set(ids)
+        (half,) = [each for each in found.values() if each["game"] == "connect-four"]
+        assert half["moves"] == ["d"]
+        assert sum(each["over"] is None for each in found.values()) == 6
+
+
 # --- the record of a log
 
 ADA, AI = Occupant("ada", "Ada"), Occupant("ai", "AI level 4", "ai", 4)
@@ -475,6 +543,50 @@ def replace_kept(occupant: Occupant) -> Occupant:
 
 
 @pytest.mark.parametrize(
+    ("over", "result", "termination"),
+    [
+        (Over(1, "flag", "White ran out of time"), "0-1", "time forfeit"),
+        (Over(None, "flag", "White ran out of time"), "1/2-1/2", "time forfeit"),
+        (Over(None, "noshow", "White did not move in time"), "*", "time forfeit"),
+        (None, "*", "unterminated"),
+    ],
+)
+def test_a_match_with_a_clock_has_its_control_and_its_clocks(
+    over: Over | None, result: str, termination: str
+) -> None:
+    """A file has the time control, each clock after its move and the time that the clock counted,
+    not that of the log; the end by time is read as one.
+    """
+    seats = (ADA, Occupant("ben", "Ben"))
+    builder = RecordBuilder(replace(MATCH, over=None if over is None else encode(over)))
+    builder.add(
+        entries(
+            Started("m", 1, MATCH.start, "abc", seats, clock="40/7200+30:3600", clocks_ms=(7, 7)),
+            replace(moved(0, "e2e4", "e4"), clock_ms=7_199_300, spent_ms=700),
+            replace(moved(1, "e7e5", "e5"), clock_ms=7_190_000, spent_ms=10_000, lag_ms=90),
+            Started("another", 2, MATCH.start, "abc", seats, clock="60+0"),
+        )
+    )
+    record = builder.build().record
+    text = format_pgn(record, load_game)
+    for line in (f'[Result "{result}"]', '[TimeControl "40/7200+30:3600"]',
+                 f'[Termination "{termination}"]'):  # fmt: skip
+        assert f"\n{line}\n" in text
+    assert "1. e4 {[%clk 1:59:59.3] [%emt 0:00:00.7]}" in text
+    assert "1... e5 {[%clk 1:59:50] [%emt 0:00:10]" in text.replace("\n", " ")
+    (read,) = read_games([text.encode()], load_game)
+    assert isinstance(read, GameRecord)
+    assert [(move.clock_ms, move.spent_ms) for move in read.moves] == [
+        (7_199_300, 700), (7_190_000, 10_000),
+    ]  # fmt: skip
+    assert read.tags["TimeControl"] == "40/7200+30:3600"
+    is_ended = over is not None and over.how == "flag"
+    assert (read.over is not None) == is_ended
+    if over is not None and read.over is not None:
+        assert (read.over.winner, read.over.how) == (over.winner, "flag")
+
+
+@pytest.mark.parametrize(
     ("ply", "thought", "expected"),
     [
         (0, '{"depth":9,"score":31,"pv":["e2e4"]}', "0.31,9"),
@@ -497,3 +609,21 @@ def test_the_value_of_a_search_is_that_of_its_move(
     builder.add(entries(*moves))
     record = builder.build([Thought("m", 2 + ply, ply, thought.encode())]).record
     assert record.moves[ply].eval == expected
+
+
+@virtual
+async def test_exports_together_have_a_share_of_the_event_loop() -> None:
+    """Each piece of work runs alone, and all others wait in proportion to it, however many exports
+    there are.
+    """
+    spent_s = [0.0]
+    pace = Pace(0.25, lambda: spent_s[0])
+
+    def work() -> float:
+        spent_s[0] += 1.0
+        return spent_s[0]
+
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+    assert await asyncio.gather(*[pace.run(work) for _ in range(4)]) == [1, 2, 3, 4]
+    assert loop.time() - began_s == pytest.approx(4 * 3)

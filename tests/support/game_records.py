@@ -15,10 +15,21 @@ COMMENTS = (
     "", "", "", "a {nested} remark", "50% of [%clk 1:00:00] ; it", "1-0 ] \\ [x]", "%" * 3,
     "long " * 40,
 )  # fmt: skip
+#: Time controls: those that SGF and GGF have forms for, and others.
+CONTROLS = (
+    "300",
+    "300+3",
+    "0+12",
+    "600+5x30",
+    "600+25/300",
+    "300d5",
+    "40/7200+30:3600",
+    "60+2+3x30",
+)
 #: How a game ends early, and whether somebody wins.
 EARLY = (
     ("resign", True), ("gone", True), ("agreement", False), ("claim", False), ("abort", False),
-    ("failure", False), (None, False),
+    ("failure", False), (None, False), ("flag", True), ("flag", False), ("noshow", False),
 )  # fmt: skip
 
 
@@ -58,7 +69,10 @@ def random_record(
     return GameRecord(
         f"match{seed}", game_id, dict(start.options), game.digest, start.text(), seats,
         tuple(moves), _over(position, rng), 1_700_000_000_000 + seed, 1_700_000_900_000 + seed,
-        {} if is_plain else {"Event": "A \"friendly\" game", "Opening": "French\nDefence"},
+        {} if is_plain else {
+            "Event": "A \"friendly\" game", "Opening": "French\nDefence",
+            "TimeControl": rng.choice(CONTROLS),
+        },
         "" if is_plain else rng.choice(COMMENTS),
     )  # fmt: skip
 

@@ -188,7 +188,7 @@ class MemoryLogs:
                     MatchId(m.match), RoomId(room), m.game, m.number, m.options, m.seats, m.start,
                     m.rules, m.first_v, m.started_ms,
                     last_v=None, finished_ms=None, plies=None, over=None,
-                    clock=m.clock, speed=m.speed,
+                    clock=m.clock, speed=m.speed, public=m.public,
                 )  # fmt: skip
                 self._tables.players[m.match] = Players(m.first, m.second)
                 if m.public:
@@ -255,6 +255,11 @@ class MemoryProjections:
     async def hosted_rooms(self, host: IdentityId, since_ms: int, limit: int) -> list[StoredRoom]:
         await asyncio.sleep(0)
         return self._entries(lambda row: row.host == host and row.changed_ms >= since_ms)[:limit]
+
+    async def entries(self, rooms: Sequence[str]) -> list[StoredRoom]:
+        await asyncio.sleep(0)
+        wanted = frozenset(rooms)
+        return [each for each in self._entries(lambda row: True) if each.room in wanted]
 
     def _entries(self, is_wanted: Callable[[_Room], bool]) -> list[StoredRoom]:
         """The entries of the wanted rooms, latest first."""

@@ -239,6 +239,7 @@ SERVER: tuple[wire.Outgoing, ...] = (
         ),
         gone=("gone1",),
     ),
+    wire.Notification(room=ROOM, what="rematch", text="Ada offers a rematch of Connect four."),
 )
 
 #: Further samples of messages with fields that were added later, by the name of their golden file.
@@ -410,7 +411,8 @@ LATER: dict[str, wire.ClientFrame | wire.Outgoing] = {
 #: The same of events.
 LATER_EVENTS: dict[str, RoomEvent] = {
     "event-offered-next": Offered(
-        1, "next", game="othello", options={"size": "6"}, seats=(0, 1), level=3, title="Othello"
+        1, "next", game="othello", options={"size": "6"}, seats=(0, 1), level=3, title="Othello",
+        options_text="six by six",
     ),
     "event-offered-clock": Offered(
         1, "next", game="othello", options={}, seats=(1, 0), title="Othello", clock="-"

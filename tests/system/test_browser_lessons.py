@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import combinations
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import urlencode
 
 import pytest
@@ -47,6 +47,7 @@ DRAWN = """() => {
 }"""
 
 
+COLOR_SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 #: A small laptop.
 LAPTOP: dict[str, Any] = {"viewport": {"width": 1366, "height": 768}}
 #: The number of labels of the shown trees, and those of them that lie below a bar or a button. What
@@ -159,6 +160,9 @@ async def test_a_state_machine_lights_up(chromium: Browser, server: ServerProces
         await expect(page.locator(".machine .state.future")).to_have_count(0)
         await expect(page.locator(".machine .visits")).to_have_text(["\N{MULTIPLICATION SIGN}2"])
         await expect(states.first).to_contain_text("MAX 1")
+        for scheme in COLOR_SCHEMES:
+            await page.emulate_media(color_scheme=scheme)
+            assert await audit(page) == []
         await expect(page.locator(".machine .arrow")).to_have_count(10)
         texts = await page.locator(".machine svg text").evaluate_all(
             "texts => texts.map(text => text.getBoundingClientRect().toJSON())"
@@ -439,7 +443,14 @@ async def check_pages(person: Person) -> None:
     person.faults.clear()
     await assert_fits(person, in_height=False)
     assert await audit(page) == []
-    for name in ("four-level-tree", "beta-cut", "move-order", "opaque-moves", "bug-end-test"):
+    for name in (
+        "four-level-tree",
+        "beta-cut",
+        "move-order",
+        "opaque-moves",
+        "bug-game-over",
+        "max-n",
+    ):
         await page.evaluate(OPEN, f"/learn/{name}")
         await expect(page.locator(".handout")).to_have_count(1)
         await assert_fits(person, in_height=False)

@@ -34,11 +34,15 @@ TYPE = re.compile(r"s?8(?:r\d+)?", re.IGNORECASE)
 RESULT = re.compile(r"([+-]?\d{1,3}(?:\.\d+)?)(?::([a-z]))?", re.IGNORECASE)
 #: The letters after a result, and the words of the server's logs.
 WAYS = {
-    "r": ("resign", "resignation"), "t": ("time", "time"), "l": ("gone", "a player left"),
+    "r": ("resign", "resignation"), "t": ("flag", "time"), "l": ("gone", "a player left"),
     "s": ("agreement", "agreement"),
 }  # fmt: skip
 #: A date as our writer has it; others stay tags.
 DATE = "%Y-%m-%d %H:%M:%S GMT"
+#: A date as GGS has it, with the time of day and a zone by a name that may mean several.
+GGS_DATE = re.compile(r"(\d{4}\.\d{2}\.\d{2})_(\d{2}:\d{2}:\d{2})(?:\.(\w{1,5}))?", re.ASCII)
+#: The time at the start and what a move gains, without the third time of GGS.
+CONTROL = re.compile(r"(\d{1,3}):(\d{2})(?:/(\d{1,2}):(\d{2}))?", re.ASCII)
 #: Values that say nothing.
 EMPTY = ("", "0", "?", "Plyroom")
 EVALUATION = re.compile(r"[+-]?\d{1,5}(?:\.\d{1,4})?")
@@ -96,6 +100,11 @@ def _record(text: str, find_game: FindGame) -> GameRecord:
         time = datetime.strptime(tags.get("Date", ""), DATE).replace(tzinfo=UTC)
         started_ms = round(time.timestamp() * 1000)
         del tags["Date"]
+    if date := GGS_DATE.fullmatch(tags.get("Date", "")):
+        tags |= {"Date": date[1], "Time": f"{date[2]} {date[3] or ''}".strip()}
+    if control := CONTROL.fullmatch(tags.get("TimeControl", "")):
+        base_s, gain_s = (60 * int(control[i] or 0) + int(control[i + 1] or 0) for i in (1, 3))
+        tags["TimeControl"] = f"{base_s}+{gain_s}" if control[3] else f"{base_s}"
     return GameRecord(
         match="", game=start.game.id, options=dict(start.options), rules="", start=start.text(),
         seats=tuple(Seat(name) for name in names), moves=tuple(reader.moves),

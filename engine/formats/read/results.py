@@ -17,7 +17,7 @@ RESULTS: dict[str, int | None] = {
 REASONS = (
     (re.compile(r"checkmate|on the board", re.IGNORECASE), "board"),
     (re.compile(r"resign|gives? up", re.IGNORECASE), "resign"),
-    (re.compile(r"time forfeit|on time|time ?out|flag", re.IGNORECASE), "time"),
+    (re.compile(r"time forfeit|on time|time ?out|flag", re.IGNORECASE), "flag"),
     (re.compile(r"agree", re.IGNORECASE), "agreement"),
     (re.compile(r"abandon|left the game|disconnect", re.IGNORECASE), "gone"),
 )

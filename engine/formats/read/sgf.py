@@ -3,7 +3,7 @@
 The main line is read; variations are kept as comments. The player whose moves come first sits on
 the first seat: in our games that is the side that begins, whatever its colour is elsewhere. Cells
 are letters from the top left (`hh`), or as we write them (`e4`, as Hex has them). A file without
-`GM` is of the game that its event names, as on Little Golem; the standard says Go.
+`GM` is of the game that its event names, and `PB` began, as on Little Golem; the standard says Go.
 """
 
 import re
@@ -42,7 +42,7 @@ NAGS = {"TE": 1, "BM": 2, "IT": 5, "DO": 6}
 #: The ways to win in a result, and the words of the server's logs.
 WAYS = {
     "R": ("resign", "resignation"), "RESIGN": ("resign", "resignation"),
-    "T": ("time", "time"), "TIME": ("time", "time"),
+    "T": ("flag", "time"), "TIME": ("flag", "time"),
     "F": ("gone", "forfeit"), "FORFEIT": ("gone", "forfeit"),
 }  # fmt: skip
 NODE = re.compile(r"\s*(?:;|\Z)")
@@ -55,6 +55,11 @@ TOKEN = re.compile(
 )
 VALUE = re.compile(r"\[((?:[^\]\\]|\\.)*)\]", re.DOTALL)
 RESULT = re.compile(r"([BW])\+(.*)", re.IGNORECASE)
+#: Overtime as servers of Go write it.
+OVERTIME = re.compile(
+    r"(?P<gain>\d{1,5}) fischer|(?P<periods>\d{1,4}[x/]\d{1,5})(?: byo-yomi| canadian)?",
+    re.IGNORECASE | re.ASCII,
+)
 SWAP = ("swap", "swap-pieces")
 #: A clock in seconds.
 SECONDS = re.compile(r"-?\d{1,7}(?:\.\d{1,6})?")
@@ -355,8 +360,11 @@ class _Game:
         self._resigned: int | None = None
         #: Whether our writer wrote the file: GC is then the reason for the end.
         self._is_ours = "AP" in root and root["AP"].values[0].startswith("Plyroom")
-        #: The colour that sits on the first seat, known from the first move on.
+        #: The colour of the moves of the first seat, known from the first move on.
         self._first = "B" if root.keys() & {"AB", "AW"} else ""
+        #: Little Golem names no game and marks the first player's moves W, but means that player
+        #: by PB, and by B in the result (PlayHex reads it so, and resignations in its files agree).
+        self._is_little_golem = "GM" not in root
 
     def record(self, items: Iterable[Property | Variation]) -> GameRecord:
         """The game with the moves of these items. Raises BadTree."""
@@ -373,7 +381,8 @@ class _Game:
             else:
                 self._take(item)
                 plies[-1] = len(self._reader.moves)
-        colours = {"B": 0, "W": 1} if self._first in ("", "B") else {"W": 0, "B": 1}
+        is_black_first = self._first in ("", "B") or self._is_little_golem
+        colours = {"B": 0, "W": 1} if is_black_first else {"W": 0, "B": 1}
         names = ["", ""]
         for colour, seat in colours.items():
             if player := self._root.get(f"P{colour}"):
@@ -472,4 +481,9 @@ class _Game:
             value = " ".join(item.values[0].split()) if item.values else ""
             if name in TAGS and value:
                 tags[TAGS[name]] = value.replace("-", ".") if name == "DT" else value
+        if "OT" in self._root and (text := " ".join(self._root["OT"].values[0].split())):
+            found = OVERTIME.fullmatch(text)
+            base = tags.get("TimeControl", "0" if found else "")
+            overtime = found["gain"] or found["periods"] if found else text
+            tags["TimeControl"] = f"{base}+{overtime}" if base else text
         return tags

@@ -67,7 +67,7 @@ recapture leaves White at {two[a1a6]}, and plays {two.plays}.""",
         "{two.value}.",
         "More depth moves the horizon, but never removes it: depth 3 promises {three.value} "
         "again, by {three.line}. What is wrong with that?",
-        "A better answer: do not stop in the middle of an exchange. See the lesson quiescence.",
+        "A better answer: do not stop in the middle of an exchange. See the next lesson.",
     ),
     runs=(
         Run("One ply", PROTECTED_PAWN, Plan("minimax", 1, evaluator=ROOK_AND_PAWN), "one", "none"),
@@ -90,7 +90,7 @@ recapture leaves White at {two[a1a6]}, and plays {two.plays}.""",
 QUIESCENCE = Lesson(
     title="Quiescence",
     summary="The search stops only where nothing can be captured.",
-    page="""The position of the lesson horizon: the rook may take a protected pawn. This
+    page="""The position of the lesson before: the rook may take a protected pawn. This
 search, too, has depth 1, but another cut-off rule: it stops only where no move captures a
 piece. After the capture on a6 it looks at the recapture, and the rook is lost:
 {quiet[a1a6]}. It plays {quiet.plays}, like a search of two plies, but visits {quiet.nodes}

@@ -295,7 +295,7 @@ rules and hands them back to be played: one search runs in a tree and in a game 
         "returns a Choice (engine/strategies/contract.py): strategy and player meet there, not "
         "in the search.",
         "The first text plays and takes back on one board (processMove, unprocessMove). Our "
-        "play(move) gives a new state; the form pair of static-functions does it in their way.",
+        "play(move) gives a new state; design 3 does it in their way.",
     ),
     commands=("Check your answers with --quiz. The solution: --log tree.",),
     runs=(

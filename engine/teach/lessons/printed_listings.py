@@ -36,7 +36,7 @@ def hunt(name: str, page: str, hint: str, run: Run, listing: str, tree: Tree) ->
     printed = LISTINGS[listing]
     return Lesson(
         title=f"Find the bug: {name}",
-        summary=f"An exercise: {printed.title} as it is printed, and what it gives.",
+        summary=f"An exercise: {printed.title} as printed, and what comes out.",
         page=page,
         look_for=(hint,),
         solution=(printed.fault, printed.correction),
@@ -60,7 +60,7 @@ BUG_MINIMAX = hunt(
     "minimax",
     """Typed as it stands in 002, this minimax gives {typed} for the four-level tree and {friends}
 for the greedy friends. Both are worth {right.value} to MAX. It visits every node, as it should.
-Step through the right search below and ask at each node: who moves here, and who moves here by
+Step through the right search and ask at each node: who moves here, and who moves here by
 the listing?""",
     "15 is the greatest of all leaves, and so is 50 among the coins. Who never moves?",
     searched(FOUR_LEVELS, "minimax", "minimax"),

@@ -122,7 +122,9 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
         membership = hub.membership
         running: list[asyncio.Task[None]] = []
         unsubscribe_all = (
-            ports.bus.listen(membership.on_node), ports.bus.on_gap(membership.on_gap)
+            ports.bus.listen(membership.on_node),
+            ports.bus.listen(hub.notifications.on_message),
+            ports.bus.on_gap(membership.on_gap),
         )  # fmt: skip
         try:
             await hub.write_heartbeat()

@@ -19,6 +19,7 @@ from server.runtime.log import Outcome
 from server.runtime.node.creation import RoomCreator
 from server.runtime.node.lobby import Lobby
 from server.runtime.node.membership import Membership
+from server.runtime.node.notifications import Notifications
 from server.runtime.node.open_rooms import OpenRooms
 from server.runtime.observers import Observers, engine_observer, metrics_observer
 from server.runtime.projections import is_listed
@@ -50,9 +51,11 @@ class Hub:
         self.ports = ports
         self.limits = Limits(ports.settings)
         self.lobby = Lobby(ports, self.runner)
+        self.notifications = Notifications(ports, self.runner)
         self.observers = Observers()
         for observer in (
-            self.lobby.on_commit, engine_observer(ports.engines), metrics_observer(ports.metrics)
+            self.lobby.on_commit, self.notifications.on_commit, engine_observer(ports.engines),
+            metrics_observer(ports.metrics),
         ):  # fmt: skip
             self.observers.subscribe(observer)
         #: The time in which this node could hear its players.
@@ -178,11 +181,12 @@ class Hub:
             runner.submit(Request(SERVER, rename))
 
     def forget(self, follower: Follower, rooms: set[RoomId], has_closed_page: bool = False) -> None:
-        """Removes a closed connection from these rooms and from the lobby.
+        """Removes a closed connection from these rooms, from the lobby and from the notifications.
 
         `has_closed_page` says that it ended because the person closed the page.
         """
         self.lobby.leave(follower)
+        self.notifications.disconnect(follower)
         for room_id in rooms:
             if runner := self.rooms.get(room_id):
                 runner.forget(follower, has_closed_page)

@@ -18,6 +18,7 @@ from server.bus.base import (
     MessagesLost,
     NodeDown,
     NodeMessage,
+    NotificationSent,
 )
 from server.ids import RoomId
 from server.ports import Ports
@@ -70,7 +71,9 @@ class Membership:
     def on_node(self, message: NodeMessage) -> None:
         """Handles a message about another node, from that node or from the broker."""
         node = message.node
-        if node == self._ports.node or isinstance(message, AnalysisChanged | AnswerSent):
+        if node == self._ports.node or isinstance(
+            message, AnalysisChanged | AnswerSent | NotificationSent
+        ):
             return
         now_s = asyncio.get_running_loop().time()
         if isinstance(message, NodeDown):

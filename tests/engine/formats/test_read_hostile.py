@@ -129,6 +129,7 @@ def test_hostile_files_are_named_in_a_sentence(name: str) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("name", LARGE)
 def test_large_files_are_read_in_bounded_memory(name: str) -> None:
     """The same for larger files; at most one game is in memory."""

@@ -218,7 +218,7 @@ def test_the_result_counts(tag: str, end: str) -> None:
 
 #: What the tag Termination says, and the word of the server's logs.
 TERMINATIONS = {
-    "Ann won by resignation": "resign", "Time forfeit": "time", "Bob won on time": "time",
+    "Ann won by resignation": "resign", "Time forfeit": "flag", "Bob won on time": "flag",
     "Game drawn by agreement": "agreement", "White adjourned": "",
 }  # fmt: skip
 

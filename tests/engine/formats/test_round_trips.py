@@ -13,7 +13,7 @@ from engine.formats.othello_texts import format_ggf, format_transcript
 from engine.formats.pdn import GAME_TYPES, format_pdn
 from engine.formats.pgn import format_pgn
 from engine.formats.read.files import read_games
-from engine.formats.record import FindGame, GameRecord, Move
+from engine.formats.record import FindGame, GameRecord, Move, Over
 from engine.formats.sgf import NUMBERS, format_sgf
 from engine.rules.registry import game_ids, load_game
 from tests.support.game_records import random_record
@@ -36,7 +36,7 @@ def read_back(records: list[GameRecord], write: Write) -> list[GameRecord]:
 def told(record: GameRecord, *, has_counters: bool = True) -> dict[str, Any]:
     """What every format but the transcript says of a game."""
     over = record.over
-    is_without = over is None or over.how in ("abort", "failure")
+    is_without = over is None or over.how in ("abort", "failure", "noshow")
     start = record.start if has_counters else re.sub(r":H.*", "", record.start)
     return {
         "game": record.game, "options": record.options, "start": start,
@@ -60,6 +60,15 @@ def comment_in_braces(text: str) -> str:
     """A comment as braces can hold it, with commands that are only words."""
     words = plain(text.replace("[%", "[ %"))
     return words.replace("{", "(").replace("}", ")")
+
+
+#: The tags of a game's end.
+ENDS = re.compile(r'\[(?:Result|Termination) "[^"]+"\]')
+
+
+def control_of(record: GameRecord) -> str:
+    """The time control; "-" where there is none."""
+    return record.tags.get("TimeControl", "-")
 
 
 def is_kept(record: GameRecord) -> bool:
@@ -93,6 +102,13 @@ def test_pgn_comes_back(games: list[GameRecord]) -> None:
         assert [move.comment for move in read.moves] == list(map(comment_in_braces, wanted))
         if record.over is not None and record.over.how == "board" and record.moves:
             assert read.over == record.over
+        if record.over is not None and record.over.how == "flag":
+            assert read.over == Over(record.over.winner, "flag", "time forfeit")
+        if record.over is not None and record.over.how == "noshow":
+            assert (read.over, read.tags["Termination"]) == (None, "time forfeit")
+        texts = [format_pgn(each, load_game) for each in (read, record)]
+        assert ENDS.findall(texts[0]) == ENDS.findall(texts[1])
+        assert control_of(read) == control_of(record)
 
 
 @settings(max_examples=25)
@@ -118,6 +134,7 @@ def test_sgf_comes_back(games: list[GameRecord]) -> None:
     for record, read in zip(games, read_back(games, format_sgf), strict=True):
         assert told(read) == told(record)
         assert [move.clock_ms for move in read.moves] == [move.clock_ms for move in record.moves]
+        assert control_of(read) == control_of(record)
         comments = [[plain(move.comment) for move in each.moves] for each in (read, record)]
         assert comments[0] == comments[1]
         if record.over is not None and record.over.winner is not None and read.over is not None:
@@ -133,6 +150,8 @@ def test_formats_of_othello_come_back(games: list[GameRecord]) -> None:
         assert told(read) == told(record)
         assert [move.spent_ms for move in read.moves] == [move.spent_ms for move in record.moves]
         assert read.started_ms == (record.started_ms or 0) // 1000 * 1000
+        has_form = re.fullmatch(r"\d+(\+\d+)?", control_of(record))
+        assert control_of(read) == (control_of(record) if has_form else "-")
     start = load_game("othello").start().text()
     plain_games = [game for game in games if game.start == start and len(game.moves) > 1]
     for record, read in zip(plain_games, read_back(plain_games, format_transcript), strict=True):

@@ -50,7 +50,7 @@ export function drawHandout({ lesson, body, trace, hasAnswers, address }) {
             ? h("p", null, h("strong", null, "With answers"))
             : h("p", { class: "for-names" }, "Name: ", h("span", { class: "rule" })),
         h("p", null, lesson.page),
-        hasAnswers && body.exercise?.kind !== "listing" ? drawSearch(trace) : drawGiven(body, trace),
+        hasAnswers && body.exercise?.kind !== "listing" ? drawSearch(trace) : drawGiven(body, trace, hasAnswers),
         asked.length > 0 ? h("h2", null, "Questions") : null,
         h(
             "ol",
@@ -59,7 +59,7 @@ export function drawHandout({ lesson, body, trace, hasAnswers, address }) {
                 h("li", { key: question.text }, h("p", null, question.text), drawAnswer(question, hasAnswers)),
             ),
         ),
-        hasAnswers ? drawNotes([...lesson.look_for, ...lesson.solution]) : null,
+        hasAnswers ? drawNotes([...lesson.look_for, ...lesson.solution], asked) : null,
         h("footer", null, address),
     );
 }
@@ -93,10 +93,11 @@ function questionsOf({ questions, exercise }) {
  * The tree without values of inner nodes, with gaps for an exercise; for a game the search as outlines.
  * @param {QuizBody} body
  * @param {SearchTrace | null} trace
+ * @param {boolean} hasAnswers
  * @returns {Content}
  */
-function drawGiven({ questions, exercise, figure }, trace) {
-    if (exercise?.kind === "listing") return drawListing(exercise.lines);
+function drawGiven({ questions, exercise, figure }, trace, hasAnswers) {
+    if (exercise?.kind === "listing") return drawListing(exercise.lines, hasAnswers);
     if (exercise?.kind === "statements") return null;
     const root = exercise?.root ?? figure ?? questions.find((question) => question.figure)?.figure;
     if (!root) return drawSearch(trace, 0);
@@ -107,10 +108,13 @@ function drawGiven({ questions, exercise, figure }, trace) {
 /**
  * A listing, whose lines have numbers.
  * @param {ListingLine[]} lines
+ * @param {boolean} hasAnswers whether the line at fault is marked
  */
-function drawListing(lines) {
+function drawListing(lines, hasAnswers) {
     const text = (/** @type {ListingLine} */ { parts }) => parts.map(([part, isAdded]) => (isAdded ? h("span", { class: "added" }, part) : part));
-    return h("ol", { class: "listing" }, lines.map((line, index) => h("li", { key: index }, h("code", null, text(line)))));
+    const line = (/** @type {ListingLine} */ each, /** @type {number} */ index) =>
+        h("li", { key: index, class: hasAnswers && each.is_fault && "fault" }, h("code", null, text(each)));
+    return h("ol", { class: "listing" }, lines.map(line));
 }
 
 /**
@@ -153,11 +157,15 @@ function drawAnswer({ kind, reason }, hasAnswers) {
     );
 }
 
-/** @param {string[]} notes */
-function drawNotes(notes) {
+/**
+ * @param {string[]} notes
+ * @param {Asked[]} asked whose answers say some of the notes already
+ */
+function drawNotes(notes, asked) {
+    const rest = notes.filter((note) => !asked.some(({ reason }) => reason.includes(note)));
     return h(
         "ul",
         { class: "notes" },
-        notes.map((note) => h("li", { key: note }, note)),
+        rest.map((note) => h("li", { key: note }, note)),
     );
 }
