@@ -17,7 +17,7 @@ from client.errors import PlyroomError, ProtocolMismatch, Refused, Unreachable
 from engine.view import BoardView, PositionView
 from server.events import Occupant
 from server.protocol.assessments import Assessment
-from server.protocol.messages import MatchResult, Played, RoomSummary
+from server.protocol.messages import MatchResult, Notification, Played, RoomSummary
 
 #: Time limit of a request, in seconds.
 TIMEOUT_S = 10
@@ -152,11 +152,15 @@ class ListedMatch(Struct, frozen=True, kw_only=True):
 
 
 class MyMatches(Struct, frozen=True):
-    """A guest's own matches, public or not, and the rooms in which they wait for a player."""
+    """A guest's own matches, public or not, the rooms in which they wait for a player, those of the
+    last hours between two matches, and what waits for the guest.
+    """
 
     running: tuple[ListedMatch, ...] = ()
     finished: tuple[ListedMatch, ...] = ()
     waiting: tuple[RoomSummary, ...] = ()
+    rooms: tuple[RoomSummary, ...] = ()
+    notifications: tuple[Notification, ...] = ()
 
 
 class _Matches(Struct):

@@ -139,7 +139,8 @@ class Connection:
     """A connection to a server; `connect` creates, runs and closes it.
 
     `identity`, `name`, `token` and `epoch` are those of the server's last welcome. `new_id` makes
-    the ids of commands, and `on_state` is called when the state of the connection changes.
+    the ids of commands, and `on_state` is called when the state of the connection changes,
+    `on_notification` with what waits in rooms that it does not follow.
     """
 
     def __init__(
@@ -167,7 +168,7 @@ class Connection:
         self._timing = timing
         self._reconnect_limit_s = reconnect_limit_s
         self.on_state = on_state or (lambda state: None)
-        self._on_notification = on_notification or (lambda notification: None)
+        self.on_notification = on_notification or (lambda notification: None)
         self._dial = dial
         self._jitter = jitter
         self._loop = asyncio.get_running_loop()
@@ -454,7 +455,7 @@ class Connection:
             case Pong(at=at):
                 self._server_time.observe(at, self._last_received_s)
             case Notification():
-                self._on_notification(message)
+                self.on_notification(message)
             case Welcome():
                 pass
             case _:

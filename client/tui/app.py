@@ -13,6 +13,7 @@ from client.connection import Connection, State
 from client.errors import PlyroomError
 from client.tui.lobby import LobbyScreen
 from client.tui.room import RoomScreen
+from server.protocol.messages import Notification
 
 #: The sentence for each state of the connection but a good one.
 BANNERS = {
@@ -59,6 +60,14 @@ class PlyroomApp(App[None]):
             if isinstance(screen, RoomScreen | LobbyScreen):
                 screen.show_banner(BANNERS.get(state, ""))
 
+    def show_notification(self, notification: Notification) -> None:
+        """Tells what waits in another room, and lets every lobby fetch its lists again."""
+        if notification.text:
+            self.notify(notification.text, markup=False)
+        for screen in self.screen_stack:
+            if isinstance(screen, LobbyScreen):
+                screen.reload()
+
     def action_exit(self) -> None:
         """Leaves at once."""
         self.exit()
@@ -82,11 +91,13 @@ async def run_app(app: PlyroomApp, connection: Connection | None = None) -> None
     """Runs the application on the terminal to its end; raises the PlyroomError that ended it."""
     if connection is not None:
         reported, connection.on_state = connection.on_state, app.show_state
+        told, connection.on_notification = connection.on_notification, app.show_notification
     try:
         await app.run_async()
     finally:
         if connection is not None:
             connection.on_state = reported
+            connection.on_notification = told
     if app.failure is not None:
         raise app.failure
     if app.return_code:

@@ -68,9 +68,19 @@ def lobby_rows(
     server_ms: int,
 ) -> list[Row]:
     """The lines of the lobby: those that contain `wanted` in any case, under their headings."""
+    waits = {each.room: each.text for each in mine.notifications}
     own = [
+        Row(
+            "room",
+            room.room,
+            waits.get(room.room) or f"{_title(room)}: {_players(room.seats)}, play again",
+        )
+        for room in sorted(mine.rooms, key=lambda room: room.room not in waits)
+    ]
+    own += [
         Row("room", match.room, f"{match.title}: {_players(match.seats)}{_turn(match, identity)}")
         for match in mine.running
+        if match.room not in {room.room for room in mine.rooms}
     ]
     own += [
         Row("room", room.room, f"{_title(room)}: you wait for a player") for room in mine.waiting
@@ -243,6 +253,10 @@ class LobbyScreen(Screen[None]):
         if self._reload_is_due and self.is_current:
             self._reload_is_due = False
             self.run_worker(self._load(), group="load", exclusive=True)
+
+    def reload(self) -> None:
+        """Fetches the lists again soon: something waits for the user."""
+        self._reload_is_due = True
 
     def on_screen_resume(self) -> None:
         """Fetches the lists again after a room or a replay."""

@@ -18,7 +18,7 @@ from client.tui.requests import Requests
 from engine.view import PositionView
 from server.commands import AiSeat, MySeat, OpenSeat
 from server.events import Occupant
-from server.protocol.messages import MatchResult, RoomSummary
+from server.protocol.messages import MatchResult, Notification, RoomSummary
 from tests.client.test_replay import match
 from tests.support.full_screen import FullScreen, running
 from tests.support.scripted_server import Close, Link, memory
@@ -160,6 +160,15 @@ def test_the_rows_of_a_lobby() -> None:
         ("heading", "New room"),
         ("game", "Chess: Mate the king."),
     ]
+    night = (room("e", ADA, BOB, state="finished"), room("f", ADA, BOB, state="finished"))
+    waits = (Notification(room="f", what="rematch", text="Bob offers a rematch of Chess."),)
+    mine = MyMatches(rooms=night, notifications=waits)
+    assert [row.text for row in lobby_rows([], mine, (), (), "i1", "", 0)] == [
+        "Your matches",
+        "Bob offers a rematch of Chess.",
+        "Chess: Ada against Bob, play again",
+    ]
+    mine = MyMatches()
     found = lobby_rows(rooms, mine, (), (CHESS,), "i1", "MATE", 0)
     assert [row.key for row in found] == ["New room", "chess"]
 

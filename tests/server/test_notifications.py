@@ -35,12 +35,14 @@ def command(client: Client, room: str, kind: type, **fields: object) -> wire.Com
 class Evening:
     """Ada is in the room, Ben holds its other seat and is in the lobby, Eve is a stranger there."""
 
-    def __init__(self, fake: FakeServer, first: Hub, second: Hub) -> None:
+    def __init__(self, fake: FakeServer, first: Hub, second: Hub, third: Hub) -> None:
         self.fake = fake
         self.ada = Client(first, "ada")
         self.ben = Client(second, "ben")
-        self.eve = Client(second, "eve")
-        for client in (self.ada, self.ben, self.eve):
+        #: Ben's page on a node that never has the room open.
+        self.page = Client(third, "ben")
+        self.eve = Client(third, "eve")
+        for client in (self.ada, self.ben, self.page, self.eve):
             client.hub.notifications.connect(client)
         self.room = RoomId("")
 
@@ -56,8 +58,8 @@ class Evening:
 @asynccontextmanager
 async def evening(nodes: int = 1) -> AsyncIterator[Evening]:
     fake = FakeServer()
-    async with fake.hub() as one, fake.hub("n2") as two:
-        night = Evening(fake, one, one if nodes == 1 else two)
+    async with fake.hub() as one, fake.hub("n2") as two, fake.hub("n3") as three:
+        night = Evening(fake, one, one if nodes == 1 else two, one if nodes == 1 else three)
         await night.open()
         yield night
 
@@ -76,23 +78,28 @@ async def play_an_evening(nodes: int) -> None:
         await night.ada_does(Rematch)
         await night.ada_does(Decline, what="rematch")
         await night.ada_does(NextGame, game="othello")
-        assert told(ben) == [
-            ("started", "Your match of Tic-tac-toe against Ada has begun."),
-            ("turn", "It is your turn in Tic-tac-toe against Ada."),
-            ("", ""),
-            ("draw", "Ada offers a draw in Tic-tac-toe."),
-            ("", ""),
-            ("over", "Your match of Tic-tac-toe against Ada is over."),
-            ("rematch", "Ada offers a rematch of Tic-tac-toe."),
-            ("", ""),
-            ("next", "Ada proposes Othello as the next game."),
-        ]
+        assert (
+            told(ben)
+            == told(night.page)
+            == [
+                ("started", "Your match of Tic-tac-toe against Ada has begun."),
+                ("turn", "It is your turn in Tic-tac-toe against Ada."),
+                ("", ""),
+                ("draw", "Ada offers a draw in Tic-tac-toe."),
+                ("", ""),
+                ("over", "Your match of Tic-tac-toe against Ada is over."),
+                ("rematch", "Ada offers a rematch of Tic-tac-toe."),
+                ("", ""),
+                ("next", "Ada proposes Othello as the next game."),
+            ]
+        )
         assert {each["room"] for each in ben.of("notification")} == {room}
+        assert set(night.page.hub.rooms.ids()) == (set() if nodes > 1 else {room})
         assert told(ada) == [], "Ada is in the room"
         assert told(eve) == [], "nothing waits for Eve"
 
 
-@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize("nodes", [1, 3])
 @virtual
 async def test_what_waits_reaches_a_player_in_the_lobby(nodes: int) -> None:
     """Each change is told once, also to a player whose connection is on another node."""
@@ -115,12 +122,12 @@ async def test_nobody_is_told_who_is_in_the_room(nodes: int) -> None:
         await asyncio.sleep(1)
         await night.ada.ack(night.ada.move(night.room, 0, "b2"))
         await run_ready_tasks()
-        assert told(night.ben) == told(tab) == []
+        assert told(night.ben) == told(tab) == told(night.page) == []
         assert not any(isinstance(each, NotificationSent) for each in sent)
         await night.ben.ack(night.ben.leave(night.room))
         await asyncio.sleep(1)
         await night.ada_does(Resign)
-        for client in (night.ben, tab):
+        for client in (night.ben, tab, night.page):
             assert [what for what, _ in told(client)] == ["over"]
         stop()
 
@@ -134,6 +141,7 @@ async def test_a_closed_connection_is_forgotten() -> None:
         before = told(night.ben)
         await night.ada_does(Resign)
         assert told(night.ben) == before
+        night.page.close()
         assert set(night.ada.hub.notifications._connections) == {"ada", "eve"}
 
 

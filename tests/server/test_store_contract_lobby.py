@@ -326,7 +326,10 @@ async def test_rooms_without_followers_for_long_are_not_in_the_list(store: Store
 
 
 async def test_the_rooms_of_a_host_are_found_listed_or_not(store: Store) -> None:
-    """`hosted_rooms` has the rooms that an identity created, the last changed first."""
+    """`hosted_rooms` has the rooms that an identity created, the last changed first.
+
+    `entries` has those of known rooms, whoever created them.
+    """
     for n, (host, is_listed) in enumerate([("ada", True), ("ada", False), ("ben", True)]):
         entry = listing(str(n), listed=is_listed)
         new = new_room(f"r{n}", host, at_ms=NOW_MS + n, projections=[entry])
@@ -339,6 +342,11 @@ async def test_the_rooms_of_a_host_are_found_listed_or_not(store: Store) -> None
     assert await hosted(0) == ["r1", "r0"]
     assert await hosted(0, 1) == ["r1"]
     assert await hosted(NOW_MS + 1) == ["r1"]
+    entries = await store.projections.entries(["r2", "unknown", "r1"])
+    assert {each.room: each.summary for each in entries} == {
+        room: listing(room[1:]).summary for room in ("r1", "r2")
+    }
+    assert await store.projections.entries([]) == []
 
 
 async def test_the_matches_of_a_room_are_found_by_their_number(store: Store) -> None:

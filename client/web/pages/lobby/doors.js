@@ -99,12 +99,12 @@ export function drawDoors(open, pick, names, write) {
  * @param {(names: Names) => void} write
  */
 function drawNames(names, write) {
-    const field = (/** @type {number} */ seat, /** @type {string} */ label) =>
+    const field = (/** @type {number} */ seat, /** @type {string} */ label, /** @type {string} */ placeholder) =>
         h("input", {
             key: seat,
             ".value": names[seat] ?? "",
             "aria-label": label,
-            placeholder: label,
+            placeholder,
             maxlength: MAX_NAME,
             autocomplete: "off",
             oninput: (/** @type {Event} */ { currentTarget }) => {
@@ -112,7 +112,7 @@ function drawNames(names, write) {
                 write(seat === 0 ? [currentTarget.value, names[1]] : [names[0], currentTarget.value]);
             },
         });
-    return h("div", { class: "names", key: "names" }, field(0, "Who begins"), field(1, "Who is second"));
+    return h("div", { class: "names", key: "names" }, field(0, "Who begins", "Name 1"), field(1, "Who is second", "Name 2"));
 }
 
 /**
