@@ -158,17 +158,21 @@ async def _stop_when_left(
         await asyncio.sleep(LEFT_CHECK_S)
 
 
-def _announced(
-    settings: Settings, running: RunningServer
-) -> contextlib.AbstractContextManager[None]:
-    """Says in the data folder where the server is. Nodes of a database have no such folder."""
-    if settings.database:
-        return contextlib.nullcontext()
+@contextlib.contextmanager
+def _announced(settings: Settings, running: RunningServer) -> Iterator[None]:
+    """Says in the data folder where the server is. Nodes of a database have no such folder, and a
+    folder that cannot be written to does without.
+    """
     host = _in_url(_local_host(settings, running))
     installation = running.hub.ports.store.installation
-    return announced_address(
-        settings.data, ServerAddress(f"http://{host}:{running.port}", installation)
-    )
+    server = ServerAddress(f"http://{host}:{running.port}", installation)
+    with contextlib.ExitStack() as stack:
+        if not settings.database:
+            try:
+                stack.enter_context(announced_address(settings.data, server))
+            except OSError as error:
+                log.warning("address not written", folder=str(settings.data), error=str(error))
+        yield
 
 
 def _pool(settings: Settings) -> AbstractAsyncContextManager[Pool | None]:

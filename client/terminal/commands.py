@@ -304,7 +304,7 @@ def _parse_command(text: str, model: Model) -> Action:
         return TryMove(text)
     if model.moves:
         return Unclear(f"{text!r} is neither a move nor a command here. {moves_hint(model)}")
-    if name in move_words(model):
+    if name in move_words(model) or (model.running and NOTATION.fullmatch(text)):
         return Unclear(no_moves_reason(model))
     return Unclear(f"{text!r} is not a command. Type help for the commands.")
 

@@ -46,6 +46,7 @@ from server.commands import (
     Hint,
     HintKind,
     Move,
+    Rematch,
     Sit,
 )
 from server.protocol.codes import Code
@@ -130,6 +131,8 @@ class LineMode:
             server_ms=connection.server_ms,
             is_drawn=on_message is not None,
         )
+        #: The match that was over when this player sat down.
+        self._earlier_match: str | None = None
         self._low_time = LowTime()
         #: Set when the model has changed, for the clock.
         self._ticked = asyncio.Event()
@@ -180,8 +183,19 @@ class LineMode:
                 await self._receive(message)
                 self._changed.set()
                 self._ticked.set()
-                if self._transcript.is_over(self._model) and not self._output.interactive:
+                if self._ends_pipe:
                     return
+
+    @property
+    def _ends_pipe(self) -> bool:
+        """Whether the match is over that this run was to play or to watch, without a terminal."""
+        match = self._model.match
+        is_earlier = match is not None and match.id == self._earlier_match
+        return (
+            self._transcript.is_over(self._model)
+            and not is_earlier
+            and not self._output.interactive
+        )
 
     async def _watch_clock(self) -> None:
         """Says once when this player's time becomes low."""
@@ -231,13 +245,24 @@ class LineMode:
                 if v is not None:
                     self._transcript.seated_at_v = v
                     side = words.side_name(words.board_of(model), seat)
-                    self._output.report(f"You play {side}.")
+                    is_over = model.match is not None and model.match.over is not None
+                    self._output.report(f"You {'have the seat' if is_over else 'play'} {side}.")
+                    await self._ask_for_next_match()
                     return
         self._output.report(
             "Nobody can take a seat here now: you are watching."
             if None in model.seats
             else "Both seats are taken: you are watching."
         )
+
+    async def _ask_for_next_match(self) -> None:
+        """Offers a rematch where a match was over when this player sat down, without a terminal:
+        nobody else would ask for it, and the match that is over does not end the run.
+        """
+        match = self._model.match
+        if match is not None and match.over is not None and not self._output.interactive:
+            self._earlier_match = match.id
+            await self._send(Rematch(id=self._connection.new_id()))
 
     async def _read(self) -> None:
         while True:

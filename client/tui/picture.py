@@ -405,9 +405,12 @@ class _Painter:
         width = visible_width(text)
         start = col - (width - 1)
         if kind is not None and kind.shape == "line" and text in "─-":
-            margin = max(0, self._width // 2 - 1)
+            margin = max(0, self._width // 2 - 1 if self._is_grid else self._width - 1)
             start, text = col - margin, text * (2 * margin + 1)
             width = len(text)
+        if kind is not None and kind.shape == "line" and text in "│|" and not self._is_grid:
+            for each in range(row - self._height + 1, row + self._height):
+                page.put(each, col, text, ink)
         page.put(row, start, text, self._over(ink, name))
         signs = self._signs_around(name, kind is not None)
         if signs is not None:

@@ -40,7 +40,7 @@ from client.terminal.commands import (
 )
 from client.terminal.line import QUESTIONS, LineMode
 from client.terminal.output import Output
-from client.terminal.wrapping import wrap
+from client.terminal.wrapping import visible_width, wrap
 from client.tui.board_pane import BoardPane
 from client.tui.entry import Completion, Entry
 from client.tui.panels import (
@@ -473,7 +473,9 @@ class RoomScreen(Screen[None]):
         if model.match is not None and model.match.over is None and model.view is not None:
             state = model.view.text
         others = buttons(model.moves, board.targets) if (board := words.board_of(model)) else []
-        text = Text(self._notice or words.quoted(state))
+        is_told = any(offer.text == self._notice for offer in offers(model))
+        notice = "" if is_told else self._notice
+        text = Text(notice or words.quoted(state))
         if self._notice.startswith("error:"):
             text = Text(self._notice.removeprefix("error: "), style="bold")
             if self._board.colours:
@@ -514,9 +516,11 @@ class RoomScreen(Screen[None]):
     def _rows_around(self, note: str) -> int:
         """The rows above and below the board and the panel."""
         shown = ("#title", "#banner", "#keys", "#offers", "#message", "#row")
-        lines = {"#message": 1, "#offers": len(offers(self.model)[:MAX_OFFERS])}
+        width = max(20, self.size.width)
+        bars = [self._offer_text(offer).plain for offer in offers(self.model)[:MAX_OFFERS]]
+        lines = {"#offers": sum(-(-visible_width(bar) // width) for bar in bars)}
         around = sum(lines.get(each, 1) for each in shown if self.query_one(each).display)
-        return around + len(wrap(note, max(20, self.size.width)).split("\n")) * bool(note)
+        return around + len(wrap(note, width).split("\n")) * bool(note)
 
     def _note_text(self) -> str:
         """Pieces in hand, stores and edges, in one line."""

@@ -537,7 +537,8 @@ class NodeStore(Protocol):
         """
 
     async def last_beat(self, node: str) -> LastBeat | None:
-        """The last heartbeat of a node; None for an unknown node.
+        """The last heartbeat of a node; None for an unknown node. That of NO_NODE is the last one
+        of all dead nodes: one of them was responsible for a released room before.
 
         The store remembers a dead node for a day, and for as long as it is responsible for a room
         that has a wake-up time.

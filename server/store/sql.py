@@ -11,7 +11,9 @@ from sqlalchemy import (
     bindparam,
     case,
     delete,
+    func,
     insert,
+    not_,
     or_,
     select,
     tuple_,
@@ -474,16 +476,14 @@ class SqlNodes:
         return int(rows[0][0]) - alive_for_ms
 
     async def last_beat(self, node: str) -> LastBeat | None:
-        c, clock = t.nodes.c, self._clock()
-        is_alive = and_(c.alive_until_ms >= clock, c.alive_until_ms <= clock + MAX_HEARTBEAT_MS)
+        c = t.nodes.c
+        is_alive = c.id.in_(self._alive())
+        is_meant = not_(is_alive) if node == NO_NODE else c.id == node
+        at_ms = func.coalesce(c.beat_ms, c.alive_until_ms - OLDER_BEAT_MS)
         rows = await self._database.select(
-            select(c.beat_ms, c.alive_until_ms, is_alive).where(c.id == node)
+            select(at_ms, is_alive).where(is_meant).order_by(at_ms.desc()).limit(1)
         )
-        if not rows:
-            return None
-        beat_ms, alive_until_ms, alive = rows[0]
-        at_ms = alive_until_ms - OLDER_BEAT_MS if beat_ms is None else beat_ms
-        return LastBeat(int(at_ms), bool(alive))
+        return LastBeat(int(rows[0][0]), bool(rows[0][1])) if rows else None
 
     async def alive_nodes(self) -> frozenset[str]:
         return frozenset(row[0] for row in await self._database.select(self._alive()))

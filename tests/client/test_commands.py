@@ -168,6 +168,13 @@ def test_the_help_of_now_fits_a_terminal(
     assert "help all" in "\n".join(lines)
 
 
+@pytest.mark.parametrize("text", ["Nf3", "e4", "O-O", "exd8=Q+"])
+def test_a_move_out_of_turn_is_answered_as_one(text: str) -> None:
+    """A text that can only be a move is no unknown command while the opponent is to move."""
+    waiting = msgspec.structs.replace(room(CHESS, PAWN), turn=None)
+    assert parse_line(text, waiting) == Unclear("It is not your turn.")
+
+
 @pytest.mark.parametrize(
     "text", ["why did you play that", "i am stuck", "undo", "hint please", "@bot who is winning"]
 )

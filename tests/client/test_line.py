@@ -428,9 +428,9 @@ def test_an_evening_of_two_games_and_its_score_are_printed() -> None:
     printed = " ".join((run.data + run.messages).split())
     for line in (
         "error: no: game.unknown",
-        "Ada proposes the next game: Sticks (rows 1-2-3), on the same sides.",
+        "Ada proposes the next game: Sticks (Rows of 1, 2 and 3 sticks), on the same sides.",
         "Bob declined Sticks.",
-        "Bob proposes the next game: Sticks (rows 1-3-5-7), with the sides swapped."
+        "Bob proposes the next game: Sticks (Rows of 1, 3, 5 and 7 sticks), with the sides swapped."
         " Type accept or decline.",
         "Match 2: Sticks 1 |",
         "Sticks (Rows of 1, 3, 5 and 7 sticks). First: Bob, Second: Ada",
@@ -451,13 +451,14 @@ def test_joining_takes_the_free_seat() -> None:
 
 
 def test_joining_a_room_whose_match_is_over_plays_the_next_match() -> None:
-    """In a pipe, the end of the earlier match does not end the run."""
+    """In a pipe the end of the earlier match does not end the run, which asks for a rematch."""
     room = FakeRoom(seats=(AiSeat(1), AiSeat(1)), host=BOB)
     room.play_out()
     room.decide(BOB, RemoveAi(id="1", seat=1))
     run = play(room, TypedLines("resign"), sit=True)
     assert "Crosses win: three in a row.\n" in run.data
-    assert "Match 2: AI level 1 (Crosses) against Ada (Noughts)\n" in run.data
+    assert "You have the seat Noughts.\n" in run.messages
+    assert "Match 2: Ada (Crosses) against AI level 1 (Noughts)\n" in run.data
     assert run.data.rstrip().endswith("You lost: you resigned.")
 
 

@@ -456,8 +456,10 @@ class MemoryNodes:
 
     async def last_beat(self, node: str) -> LastBeat | None:
         await asyncio.sleep(0)
-        at_ms = self._beats_ms.get(node)
-        return None if at_ms is None else LastBeat(at_ms, node in self._alive())
+        alive, beats_ms = self._alive(), self._beats_ms
+        meant = beats_ms.keys() - alive if node == NO_NODE else beats_ms.keys() & {node}
+        last = max(meant, key=beats_ms.__getitem__, default=None)
+        return None if last is None else LastBeat(beats_ms[last], last in alive)
 
     async def alive_nodes(self) -> frozenset[str]:
         await asyncio.sleep(0)

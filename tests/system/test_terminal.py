@@ -6,6 +6,7 @@ import re
 import shlex
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -336,6 +337,54 @@ def test_no_colour_where_none_is_wanted(tmp_path: Path, url: str, plain: dict[st
         assert screen.wait_for_end() == 0
         assert not re.search(r"\x1b\[[\d;]*m", screen.text)
         assert plain.get("TERM") != "dumb" or "\x1b" not in screen.text
+
+
+#: A program whose lobby has a fault.
+FAULTY = """
+import sys
+from client.cli import main
+from client.tui.lobby import LobbyScreen
+
+def fail(self, game=""):
+    raise ValueError("a fault")
+
+LobbyScreen.action_new = fail
+sys.argv = ["plyroom", "--url", sys.argv[1]]
+main()
+"""
+#: What a terminal is sent to leave the full screen.
+LEAVE_SCREEN = "\x1b[?1049l"
+
+
+def test_the_full_screen_gives_the_terminal_back(env: dict[str, str], url: str) -> None:
+    """A lost terminal (SIGHUP) ends it, with the words on how to go on; Ctrl-Z suspends it; a fault
+    of the program restores the screen and is one line.
+    """
+    env = {**env, "PLYROOM_PLAIN": "", "TERM": "xterm-256color"}
+    command = plyroom("play", "tic-tac-toe", "--level", "1", "--url", url)
+    with on_a_terminal(command, env) as screen:
+        terminal = EmulatedTerminal(rows=24)
+        screen.show(terminal, "Your move", "AI level 1")
+        screen.type("b2\r")
+        screen.show(terminal, "1. b2", "2. ", "Your move")
+        screen.press("Z")
+        screen.expect(LEAVE_SCREEN)
+        assert os.WIFSTOPPED(os.waitpid(screen.process.pid, os.WUNTRACED)[1])
+        screen.process.send_signal(signal.SIGCONT)
+        again = EmulatedTerminal(rows=24)
+        screen.type("last\r")
+        screen.show(again, "2. Noughts: ")
+        screen.process.send_signal(signal.SIGHUP)
+        screen.expect(LEAVE_SCREEN)
+        screen.expect("The match is not over. To go on:")
+        screen.wait_for_end()
+    with on_a_terminal([sys.executable, "-P", "-c", FAULTY, url], env) as screen:
+        screen.show(EmulatedTerminal(rows=24), "New room")
+        screen.send_keys("n")
+        screen.expect(LEAVE_SCREEN)
+        screen.expect("Plyroom has failed: ValueError: a fault.")
+        assert screen.wait_for_end() == 1
+        assert "Traceback" not in screen.text
 
 
 def test_ctrl_c_stops_the_match_and_its_server(env: dict[str, str]) -> None:

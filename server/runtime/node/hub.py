@@ -269,7 +269,7 @@ class Hub:
         self._latest_ms = max(self._latest_ms, self.ports.now_ms())
         return self._latest_ms + int(WAKE_AHEAD_S * 1000)
 
-    def _wake(self, room_id: RoomId, taken_from: str = "") -> RoomVersion | None:
+    def _wake(self, room_id: RoomId, taken_from: str | None = None) -> RoomVersion | None:
         """Opens and wakes a room that is due; does nothing if no place in memory is free.
 
         `taken_from` is the node from which this one has taken it over. Returns the room's version

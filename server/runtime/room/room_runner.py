@@ -51,7 +51,7 @@ from server.runtime.requests import (
 from server.runtime.room.ai_seat import AiTasks
 from server.runtime.room.expiry import mark_opened, mark_seated
 from server.runtime.timer import RoomTimer
-from server.store.base import NO_NODE, Rescheduled, RoomVersion, StoreError
+from server.store.base import Rescheduled, RoomVersion, StoreError
 
 log = structlog.get_logger()
 
@@ -184,7 +184,7 @@ class RoomRunner:
         #: The version at which the rules refused a tick, which is not repeated.
         self._refused_tick_v = 0
         #: The node from which this one has taken the room over, before it has loaded the room.
-        self._taken_from = ""
+        self._taken_from: str | None = None
 
     # --- called by the hub ---
 
@@ -236,7 +236,7 @@ class RoomRunner:
             return False
         return True
 
-    def wake(self, taken_from: str = "") -> RoomVersion | None:
+    def wake(self, taken_from: str | None = None) -> RoomVersion | None:
         """Starts the work that is due. The store has recorded this node as the responsible one;
         `taken_from` was before.
 
@@ -245,10 +245,11 @@ class RoomRunner:
         """
         room = self._log.get_state()
         if room is None:
-            self._taken_from = self._taken_from or taken_from
+            if self._taken_from is None:
+                self._taken_from = taken_from
             return None  # `run` starts the work after it has loaded the room
         if not self._log.is_responsible:
-            self.submit(TakeOver(taken_from))
+            self.submit(TakeOver(taken_from if taken_from is not None else self._log.responsible))
             return None
         if not self._is_busy:  # otherwise the work is started after the item that is being served
             self._start_due_work()
@@ -320,7 +321,8 @@ class RoomRunner:
                 head = await self._log.load()
                 if not await mark_opened(self._ports, self._log.state, head):
                     raise LogMissing(self.room_id)
-                await self._hold_after_outage(self._taken_from or head.node)
+                earlier = head.node if self._taken_from is None else self._taken_from
+                await self._hold_after_outage(earlier)
             self._start_due_work()
             return True
         except LogMissing:
@@ -428,7 +430,7 @@ class RoomRunner:
         """
         room = self._log.state
         match = room.running_match
-        if match is None or match.clock is None or node in (NO_NODE, self._ports.node):
+        if match is None or match.clock is None or node == self._ports.node:
             return
         beat = await self._ports.store.nodes.last_beat(node)
         if beat is None or (beat.is_alive and not self._ports.settings.is_sole_node):

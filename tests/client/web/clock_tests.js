@@ -201,6 +201,9 @@ test("screen readers hear a minute, 30 and 10 seconds of the own clock once, and
     window.setTimeout = () => 0;
     page.draw();
     for (const second of [29, 31, 59, 61, 62, 79, 81, 82]) page.at(START_MS + 2000 + 1000 * second);
+    // More time does not make it speak the same again.
+    page.model = modelOf("90", [90_000, 90_000], [moved(0, 90_000), moved(1, 90_000), { kind: "time_added", seat: 0, ms: 15_000 }]);
+    for (const second of [83, 97]) page.at(START_MS + 2000 + 1000 * second);
     assertEqual(page.spoken, ["One minute left", "30 seconds left", "10 seconds left"]);
     const other = clocksOf(modelOf("90", [90_000, 90_000], [moved(0, 90_000), moved(1, 90_000), moved(2, 89_000)]), START_MS + 3000);
     other.draw();

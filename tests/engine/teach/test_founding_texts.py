@@ -216,6 +216,8 @@ def game_tree(state: GameState, evaluate: Evaluator, depth: int) -> texts.Tree:
     return (state.kind, evaluate(state), children)
 
 
+#: Games that are searched to three plies in a moment.
+SMALL_GAMES = ("coin-friends", "rock-paper-scissors", "sticks", "tic-tac-toe")
 #: Most nodes that plain minimax visits in a game whose searches are compared.
 MAX_PLAIN_NODES = 50_000
 
@@ -223,13 +225,15 @@ MAX_PLAIN_NODES = 50_000
 def plain_nodes(state: GameState, depth: int, limit: int = MAX_PLAIN_NODES) -> int:
     """Returns the number of nodes down to a depth; more than the limit once it is exceeded."""
     count, level = 1, [state]
-    for _ in range(depth):
-        following = [
-            each.play(move) for each in level if each.utility() is None for move in each.moves()
-        ]
-        count, level = count + len(following), following
-        if count > limit:
-            break
+    for left in reversed(range(depth)):
+        following = []
+        for each in level:
+            moves = each.moves() if each.utility() is None else []
+            count += len(moves)
+            if count > limit:
+                return count
+            following += [each.play(move) for move in moves if left]
+        level = following
     return count
 
 
@@ -268,7 +272,7 @@ def indexed_visits(trace: Trace, root: GameState) -> list[tuple[tuple[int, ...],
         pytest.param(
             game,
             depth,
-            marks=[] if game in ("coin-friends", "rock-paper-scissors") else pytest.mark.long,
+            marks=[] if game in SMALL_GAMES else pytest.mark.long,
         )
         for game in game_ids()
         for depth in (1, 2, 3)
