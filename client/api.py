@@ -5,7 +5,7 @@ import json
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
 from typing import Annotated, TypeVar
 
@@ -17,7 +17,7 @@ from client.errors import PlyroomError, ProtocolMismatch, Refused, Unreachable
 from engine.view import BoardView, PositionView
 from server.events import Occupant
 from server.protocol.assessments import Assessment
-from server.protocol.messages import MatchResult, Played
+from server.protocol.messages import MatchResult, Notification, Played, RoomSummary
 
 #: Time limit of a request, in seconds.
 TIMEOUT_S = 10
@@ -102,6 +102,9 @@ class MatchRecord(Struct, frozen=True, kw_only=True):
     withheld: str = ""
     started_ms: int = 0
     finished_ms: int | None = None
+    #: The text of the time control, and the time that each move left its player.
+    clock: str | None = None
+    left_ms: tuple[int | None, ...] = ()
 
 
 class PlyView(Struct, frozen=True):
@@ -114,12 +117,14 @@ class PlyView(Struct, frozen=True):
 class Line(Struct, frozen=True):
     """A line of moves beside a match: `start` is the position at its end as text.
 
-    `over` says why the match would be over there; None if it would go on.
+    `views` are the positions from its beginning on, and `moves` its moves. `over` says why the
+    match would be over there; None if it would go on.
     """
 
     start: str
     views: tuple[PositionView, ...]
     over: str | None = None
+    moves: tuple[Played, ...] = ()
 
 
 class Reading(Struct, frozen=True):
@@ -127,6 +132,48 @@ class Reading(Struct, frozen=True):
 
     move: str
     says: str = ""
+
+
+class ListedMatch(Struct, frozen=True, kw_only=True):
+    """A match in a list. `turn` is the seat to move of a running one of the guest's own matches."""
+
+    match: str
+    room: str
+    game: str
+    title: str
+    seats: tuple[Occupant, ...]
+    over: MatchResult | None
+    plies: int
+    length: str = ""
+    options_text: str = ""
+    started_ms: int = 0
+    finished_ms: int | None = None
+    turn: int | None = None
+
+
+class MyMatches(Struct, frozen=True):
+    """A guest's own matches, public or not, the rooms in which they wait for a player, those of the
+    last hours between two matches, and what waits for the guest.
+    """
+
+    running: tuple[ListedMatch, ...] = ()
+    finished: tuple[ListedMatch, ...] = ()
+    waiting: tuple[RoomSummary, ...] = ()
+    rooms: tuple[RoomSummary, ...] = ()
+    notifications: tuple[Notification, ...] = ()
+
+
+class _Matches(Struct):
+    matches: tuple[ListedMatch, ...]
+
+
+class _Strategy(Struct):
+    name: str
+    title: str = ""
+
+
+class _Strategies(Struct):
+    strategies: tuple[_Strategy, ...]
 
 
 class _Installation(Struct):
@@ -160,6 +207,26 @@ def fetch_games(address: Address) -> tuple[GameInfo, ...]:
     return _get(address, "games", _Games).games
 
 
+def fetch_my_matches(address: Address, token: str) -> MyMatches:
+    """Returns the matches of the guest with this token."""
+    return _get(address, "me/matches", MyMatches, token)
+
+
+def fetch_finished(address: Address) -> tuple[ListedMatch, ...]:
+    """Returns the latest finished public matches."""
+    return _get(address, "matches?limit=20", _Matches).matches
+
+
+def fetch_room_matches(address: Address, room: str) -> tuple[ListedMatch, ...]:
+    """Returns the last matches of a room, the newest first."""
+    return _get(address, f"rooms/{room}/matches", _Matches).matches
+
+
+def fetch_strategies(address: Address) -> tuple[str, ...]:
+    """Returns the names of the strategies that an AI seat can play."""
+    return tuple(each.name for each in _get(address, "strategies", _Strategies).strategies)
+
+
 def fetch_match(address: Address, match: str) -> MatchRecord:
     """Returns the match with this id; raises Refused when there is none."""
     return _get(address, f"matches/{match}", MatchRecord)
@@ -181,9 +248,12 @@ def fetch_views(address: Address, match: str, first: int, last: int) -> list[Pos
     return views
 
 
-def fetch_position(address: Address, match: str, ply: int) -> Line:
-    """Returns the position of a match after `ply` plies; raises Refused when there is none."""
-    return _get(address, f"matches/{match}/variation?ply={ply}", Line)
+def fetch_position(address: Address, match: str, ply: int, moves: Sequence[str] = ()) -> Line:
+    """Returns the position of a match after `ply` plies and these other moves; raises Refused when
+    there is none.
+    """
+    query = urllib.parse.urlencode({"ply": ply, "moves": " ".join(moves)})
+    return _get(address, f"matches/{match}/variation?{query}", Line)
 
 
 def fetch_reading(address: Address, match: str, ply: int, text: str) -> Reading:
@@ -228,12 +298,15 @@ def stream_export(address: Address, path: str) -> Iterator[bytes]:
             raise Unreachable(f"the answer of {address} broke off: {error}") from error
 
 
-def _open(address: Address, url: str, timeout_s: float) -> http.client.HTTPResponse:
+def _open(
+    address: Address, url: str, timeout_s: float, token: str | None = None
+) -> http.client.HTTPResponse:
     """The open answer to a request; raises Refused or Unreachable."""
     handlers = [urllib.request.ProxyHandler({})] if address.is_local else []
+    headers = {} if token is None else {"Authorization": f"Bearer {token}"}
     try:
         response: http.client.HTTPResponse = urllib.request.build_opener(*handlers).open(
-            url, timeout=timeout_s
+            urllib.request.Request(url, headers=headers), timeout=timeout_s
         )
     except urllib.error.HTTPError as error:
         raise refusal_of(error, url) from error
@@ -243,10 +316,10 @@ def _open(address: Address, url: str, timeout_s: float) -> http.client.HTTPRespo
     return response
 
 
-def _get(address: Address, path: str, response_type: type[T]) -> T:
+def _get(address: Address, path: str, response_type: type[T], token: str | None = None) -> T:
     """Returns the decoded response; raises Refused, Unreachable or ProtocolMismatch."""
     url = address.api_url(path)
-    with _open(address, url, TIMEOUT_S) as response:
+    with _open(address, url, TIMEOUT_S, token) as response:
         try:
             body = response.read(MAX_BODY_BYTES)
         except (OSError, ValueError) as error:

@@ -36,7 +36,7 @@ from client.messages import (
 from client.outbox import Outbox
 from client.pending import PendingCommands
 from client.readers import FollowedRooms, LobbyReaders
-from client.timing import Timing
+from client.timing import ServerTime, Timing
 from client.transport import Dial, Socket, SocketClosed, dial
 from server.commands import Create
 from server.protocol.codes import Close, Code
@@ -50,6 +50,7 @@ from server.protocol.messages import (
     Joined,
     Lobby,
     May,
+    Notification,
     Ping,
     Pong,
     Presence,
@@ -94,6 +95,7 @@ async def connect(
     timing: Timing | None = None,
     reconnect_limit_s: float | None = None,
     on_state: Callable[[State], None] | None = None,
+    on_notification: Callable[[Notification], None] | None = None,
     dial: Dial = dial,
     jitter: Callable[[], float] = random.random,
     new_id: Callable[[], str] = lambda: secrets.token_hex(8),
@@ -105,7 +107,8 @@ async def connect(
     without a server (None: never); from then on every call raises Unreachable.
 
     If it is known which room the connection will follow, pass it as `room`: in a cluster the first
-    socket is then on the room's node.
+    socket is then on the room's node. `on_notification` is called with what waits for the guest in
+    rooms that none of the guest's connections follows.
     """
     connection = Connection(
         parse_address(url),
@@ -115,6 +118,7 @@ async def connect(
         timing or Timing(),
         reconnect_limit_s,
         on_state,
+        on_notification,
         dial,
         jitter,
         new_id,
@@ -135,7 +139,8 @@ class Connection:
     """A connection to a server; `connect` creates, runs and closes it.
 
     `identity`, `name`, `token` and `epoch` are those of the server's last welcome. `new_id` makes
-    the ids of commands.
+    the ids of commands, and `on_state` is called when the state of the connection changes,
+    `on_notification` with what waits in rooms that it does not follow.
     """
 
     def __init__(
@@ -147,6 +152,7 @@ class Connection:
         timing: Timing,
         reconnect_limit_s: float | None,
         on_state: Callable[[State], None] | None,
+        on_notification: Callable[[Notification], None] | None,
         dial: Dial,
         jitter: Callable[[], float],
         new_id: Callable[[], str],
@@ -161,7 +167,8 @@ class Connection:
         self._first_room = room
         self._timing = timing
         self._reconnect_limit_s = reconnect_limit_s
-        self._on_state = on_state or (lambda state: None)
+        self.on_state = on_state or (lambda state: None)
+        self.on_notification = on_notification or (lambda notification: None)
         self._dial = dial
         self._jitter = jitter
         self._loop = asyncio.get_running_loop()
@@ -170,6 +177,7 @@ class Connection:
         self._pending = PendingCommands(self._outbox, timing, jitter)
         self._rooms = FollowedRooms(self._outbox, timing, jitter, new_id)
         self._lobby = LobbyReaders(self._outbox, new_id)
+        self._server_time = ServerTime()
         self._last_received_s = 0.0
         self._was_renamed = asyncio.Event()
         self._is_closing = False
@@ -221,6 +229,10 @@ class Connection:
         self._was_renamed.set()
         return opened.welcome.name
 
+    def server_ms(self) -> int:
+        """The server's time now, in ms since 1970, as far as its messages tell it."""
+        return self._server_time.now_ms(self._loop.time())
+
     # --- connecting and reconnecting
 
     async def _run(self) -> None:
@@ -264,7 +276,7 @@ class Connection:
                 return
             if self._outbox.is_open:
                 self._outbox.close()
-                self._on_state(state)
+                self.on_state(state)
                 lost_at_s = self._loop.time()
                 attempts = 0 if lost_at_s - opened_at_s >= self._timing.stable_s else attempts
             limit_s = self._reconnect_limit_s
@@ -286,7 +298,7 @@ class Connection:
         current = await self._open_socket(room)
         self._accept(current.welcome)
         self._open_outbox()
-        self._on_state(State.CONNECTED)
+        self.on_state(State.CONNECTED)
         if not self._first_welcome.done():
             self._first_welcome.set_result(None)
         closing: set[asyncio.Task[None]] = set()
@@ -314,6 +326,8 @@ class Connection:
         """Takes identity, token and epoch from the welcome of a new socket."""
         self.identity, self.name = welcome.identity, welcome.name
         self.token = welcome.token or self.token
+        self._server_time.restart()
+        self._server_time.observe(welcome.at, self._loop.time())
         if self.epoch != welcome.epoch:
             self.epoch = welcome.epoch
             self._rooms.require_snapshots()
@@ -438,7 +452,11 @@ class Connection:
                 self._rooms.deliver(message)
             case Lobby():
                 self._lobby.deliver(message)
-            case Welcome() | Pong():
+            case Pong(at=at):
+                self._server_time.observe(at, self._last_received_s)
+            case Notification():
+                self.on_notification(message)
+            case Welcome():
                 pass
             case _:
                 assert_never(message)

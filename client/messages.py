@@ -20,6 +20,7 @@ from server.protocol.messages import (
     Joined,
     Lobby,
     May,
+    Notification,
     Pong,
     Presence,
     Snapshot,
@@ -87,6 +88,7 @@ KnownMessage = (
     | Answer
     | Presence
     | Lobby
+    | Notification
 )
 #: Every message that `parse_server_message` returns.
 ServerMessage = KnownMessage | LoggedEvent

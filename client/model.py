@@ -310,7 +310,7 @@ def _apply_event(model: Model, v: int, at: int, event: AnyEvent) -> Model:
         case Offered(what="next", game=str(), seats=(0, 1) | (1, 0)):
             offer = Proposal(
                 event.seat, event.what, None, v, event.game, event.options or {}, event.seats,
-                event.level, event.title or event.game,
+                event.level, event.title or event.game, event.options_text or "", event.clock,
             )  # fmt: skip
             return replace(model, next_offer=offer)
         case Declined(what="next"):

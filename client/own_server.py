@@ -1,24 +1,28 @@
-"""Starts and stops a server on this machine for the user's own matches."""
+"""Finds, starts and stops a server on this machine for the user's own matches."""
 
 import asyncio
 import contextlib
 import os
 import re
-import signal
+import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from client.address import Address, parse_address
-from client.errors import Unreachable
+from client.errors import PlyroomError, Unreachable
+from server.address_file import IN_USE, STAYING, read_address
 
 #: Seconds within which the server must print its address.
 START_TIMEOUT_S = 60
 #: Seconds that the server may take to stop after SIGTERM before the client kills it.
 STOP_TIMEOUT_S = 15
+#: Seconds for which a server that another command is starting on the same folder is awaited, and
+#: the interval at which it is looked for.
+OTHER_START_S, OTHER_CHECK_S = 10, 0.2
 #: The address in a line of the server's output.
 _URL = re.compile(r"https?://[^\s/]+")
 #: The folder that holds the packages `client` and `server`.
@@ -66,11 +70,62 @@ def _open_private(path: Path) -> BinaryIO:
     return open(path, "ab", opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
+def running_server(data: Path) -> Address | None:
+    """The address of the server that uses a data folder now, as the folder says and that server
+    confirms; None without one.
+    """
+    from client.api import fetch_installation
+
+    if (found := read_address(data)) is None:
+        return None
+    address = parse_address(found.url)
+    try:
+        return address if fetch_installation(address) == found.installation else None
+    except PlyroomError:
+        return None
+
+
+@asynccontextmanager
+async def server_of_folder(
+    data: Path, on_start: Callable[[], None]
+) -> AsyncIterator[tuple[Address, bool]]:
+    """Yields the address of the server that uses a data folder, and False; without one, runs a
+    server on the folder and yields True.
+
+    It calls `on_start` before it starts one. Raises Unreachable if the server does not start.
+    """
+    if (address := await asyncio.to_thread(running_server, data)) is not None:
+        yield address, False
+        return
+    on_start()
+    async with AsyncExitStack() as stack:
+        try:
+            started = await stack.enter_async_context(own_server(data)), True
+        except Unreachable as error:
+            other = await _await_other(data) if IN_USE in str(error) else None
+            if other is None:
+                raise
+            started = other, False
+        yield started
+
+
+async def _await_other(data: Path) -> Address | None:
+    """The address of a server that another command is starting on the folder; None without one."""
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(OTHER_START_S):
+            while True:
+                if (address := await asyncio.to_thread(running_server, data)) is not None:
+                    return address
+                await asyncio.sleep(OTHER_CHECK_S)
+    return None
+
+
 @asynccontextmanager
 async def own_server(data: Path | None) -> AsyncIterator[Address]:
     """Runs a server that stores its matches in `data` (None: in a temporary folder).
 
-    Yields the server's address. Raises Unreachable if the server does not start.
+    Yields the server's address. Raises Unreachable if the server does not start. At the end of the
+    block a server with a folder goes on while others are connected.
     """
     with contextlib.ExitStack() as stack:
         data_folder = data or Path(
@@ -79,39 +134,75 @@ async def own_server(data: Path | None) -> AsyncIterator[Address]:
         data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         log_path = data_folder / LOG_NAME
         log = stack.enter_context(_open_private(log_path))
-        process = await asyncio.create_subprocess_exec(
-            *server_command(
-                "--host", "127.0.0.1", "--port", "0", "--data", str(data_folder), "--until-eof"
-            ),
-            # With --until-eof the server stops when this pipe closes, however this process ends.
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=log,
-            env=server_environ(),
-            start_new_session=True,  # Ctrl-C reaches the client only, which then stops the server.
-        )
+        process = _start_server(data_folder, log)
+        goes_on = False
         try:
-            address = await _read_address(process, log_path)
-            discarding = asyncio.create_task(_discard_output(process), name="plyroom server output")
-            try:
-                yield address
-            finally:
-                discarding.cancel()
+            async with _lines(process) as lines:
+                address = await _read_address(lines, log_path)
+                try:
+                    yield address
+                finally:
+                    goes_on = data is not None and await _leave(process, lines)
         finally:
-            await _stop(process)
+            if not goes_on:
+                await _stop(process)
 
 
-async def _read_address(process: asyncio.subprocess.Process, log_path: Path) -> Address:
+def _start_server(data: Path, log: BinaryIO) -> subprocess.Popen[bytes]:
+    """Starts a server on a folder; its log goes to a file."""
+    return subprocess.Popen(
+        server_command("--host", "127.0.0.1", "--port", "0", "--data", str(data), "--until-eof"),
+        # With --until-eof the server stops when this pipe closes, however this process ends, and
+        # nobody is connected.
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=log,
+        env=server_environ(),
+        start_new_session=True,  # Ctrl-C reaches the client only, which then stops the server.
+    )
+
+
+@asynccontextmanager
+async def _lines(process: subprocess.Popen[bytes]) -> AsyncIterator[asyncio.StreamReader]:
+    """Yields the standard output of the server as it comes; both pipes are closed at the end.
+
+    An asyncio subprocess would be killed with the event loop.
+    """
+    assert process.stdin is not None, "its standard input is a pipe"
+    loop, lines = asyncio.get_running_loop(), asyncio.StreamReader()
+    transport, _ = await loop.connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(lines), process.stdout
+    )
+    try:
+        yield lines
+    finally:
+        transport.close()
+        with contextlib.suppress(OSError):
+            process.stdin.close()
+
+
+async def _read_address(lines: asyncio.StreamReader, log_path: Path) -> Address:
     """Waits for the address that the server prints when it is ready; raises Unreachable."""
-    assert process.stdout is not None, "its standard output is a pipe"
     try:
         async with asyncio.timeout(START_TIMEOUT_S):
-            while line := await process.stdout.readline():
+            while line := await lines.readline():
                 if match := _URL.search(line.decode(errors="replace")):
                     return parse_address(match[0])
     except TimeoutError:
         raise Unreachable(f"the server did not start within {START_TIMEOUT_S} s") from None
     raise Unreachable(f"the server could not be started{_last_lines(log_path)}")
+
+
+async def _leave(process: subprocess.Popen[bytes], lines: asyncio.StreamReader) -> bool:
+    """Ends the input of the server; returns whether it goes on, because others are connected."""
+    assert process.stdin is not None, "its standard input is a pipe"
+    process.stdin.close()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(STOP_TIMEOUT_S):
+            while line := await lines.readline():
+                if line.decode(errors="replace").strip() == STAYING:
+                    return True
+    return False
 
 
 def _last_lines(path: Path) -> str:
@@ -120,22 +211,11 @@ def _last_lines(path: Path) -> str:
     return "".join(f"\n  {line}" for line in lines[-5:])
 
 
-async def _discard_output(process: asyncio.subprocess.Process) -> None:
-    """Reads the server's output until it ends, so that the pipe never fills up."""
-    assert process.stdout is not None, "its standard output is a pipe"
-    while await process.stdout.read(4096):
-        pass
-
-
-async def _stop(process: asyncio.subprocess.Process) -> None:
+async def _stop(process: subprocess.Popen[bytes]) -> None:
     """Sends SIGTERM, and kills the server if it still runs after `STOP_TIMEOUT_S`."""
-    if process.returncode is not None:
-        return
-    with contextlib.suppress(ProcessLookupError):
-        process.send_signal(signal.SIGTERM)
+    process.terminate()
     try:
-        async with asyncio.timeout(STOP_TIMEOUT_S):
-            await process.wait()
-    except TimeoutError:
+        await asyncio.to_thread(process.wait, STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
         process.kill()
-        await process.wait()
+        await asyncio.to_thread(process.wait)

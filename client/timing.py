@@ -1,6 +1,10 @@
-"""The time limits and intervals of a connection."""
+"""The time limits and intervals of a connection, and the server's time as the client knows it."""
 
+from collections import deque
 from dataclasses import dataclass
+
+#: The number of times from the server of which the one counts that came fastest.
+TIME_SAMPLES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +35,26 @@ class Timing:
         `jitter` is a random number from 0 to 1.
         """
         return jitter * min(self.retry_s * 2.0**attempts, self.retry_max_s)
+
+
+class ServerTime:
+    """The server's time of day, from the times that it sends and a clock of this process that is
+    never set: so a computer whose own time of day is wrong shows the same as the server.
+
+    A time that took long to arrive seems early. The latest of the last TIME_SAMPLES counts.
+    """
+
+    def __init__(self) -> None:
+        self._ahead_ms: deque[float] = deque(maxlen=TIME_SAMPLES)
+
+    def restart(self) -> None:
+        """Forgets what an earlier server has sent."""
+        self._ahead_ms.clear()
+
+    def observe(self, at_ms: int, received_s: float) -> None:
+        """Notes a time of the server, in ms since 1970, that arrived at `received_s`."""
+        self._ahead_ms.append(at_ms - received_s * 1000)
+
+    def now_ms(self, now_s: float) -> int:
+        """The server's time at `now_s`, in ms since 1970; 0 before it has sent one."""
+        return int(max(self._ahead_ms) + now_s * 1000) if self._ahead_ms else 0

@@ -20,6 +20,7 @@ import structlog
 from engine.pool.pool import Pool
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import best_known_first, production_ids
+from server.address_file import STAYING, ServerAddress, announced_address
 from server.app import RunningServer, data_location, open_server
 from server.bus.broker import broker_of
 from server.net.listener import CannotListen, PortTaken
@@ -36,6 +37,9 @@ from server.settings import (
 from server.store.base import StoreUnavailable
 
 log = structlog.get_logger()
+
+#: The interval at which the server looks whether all have left, in seconds.
+LEFT_CHECK_S = 0.5
 
 
 @click.command()
@@ -67,7 +71,7 @@ log = structlog.get_logger()
 @click.option(
     "--until-eof",
     is_flag=True,
-    help="Stop when standard input ends: for programs that start a server.",
+    help="Stop when standard input ends and nobody is connected: for programs that start a server.",
 )
 def main(
     host: str | None,
@@ -115,21 +119,60 @@ def _run(settings: Settings, until_eof: bool) -> None:
 
 
 async def _serve(settings: Settings, until_eof: bool) -> None:
-    """Runs the server until a signal, or the end of standard input, stops it."""
-    stop = asyncio.Event()
+    """Runs the server until a signal stops it, or the end of standard input if nobody is
+    connected then.
+    """
+    stop, end_of_input = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         # On Windows, Ctrl-C arrives as KeyboardInterrupt instead.
         with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, stop.set)
     if until_eof:
-        _stop_at_eof(loop, stop)
+        _notice_eof(loop, end_of_input)
     async with _pool(settings) as pool, open_server(settings, pool) as running:
-        for line in announcement(settings, running, is_container()):
-            click.echo(line)
-        lean.enable_gc()
-        await stop.wait()
-        stderr.write("Stopping.\n")
+        with _announced(settings, running):
+            for line in announcement(settings, running, is_container()):
+                click.echo(line)
+            lean.enable_gc()
+            leaving = asyncio.create_task(_stop_when_left(end_of_input, running, stop))
+            await stop.wait()
+            leaving.cancel()
+            stderr.write("Stopping.\n")
+
+
+async def _stop_when_left(
+    end_of_input: asyncio.Event, running: RunningServer, stop: asyncio.Event
+) -> None:
+    """Sets `stop` after the end of the input, once nobody is connected: the program that started
+    the server may have ended while others play on it.
+    """
+    await end_of_input.wait()
+    if running.sessions:
+        with contextlib.suppress(OSError):  # the program that read it is gone
+            click.echo(STAYING)
+    while True:
+        if not running.sessions:
+            stop.set()
+            return
+        await asyncio.sleep(LEFT_CHECK_S)
+
+
+@contextlib.contextmanager
+def _announced(settings: Settings, running: RunningServer) -> Iterator[None]:
+    """Says in the data folder where the server is. Nodes of a database have no such folder, and a
+    folder that cannot be written to does without.
+    """
+    host = _in_url(_local_host(settings, running))
+    installation = running.hub.ports.store.installation
+    server = ServerAddress(f"http://{host}:{running.port}", installation)
+    with contextlib.ExitStack() as stack:
+        if not settings.database:
+            try:
+                stack.enter_context(announced_address(settings.data, server))
+            except OSError as error:
+                log.warning("address not written", folder=str(settings.data), error=str(error))
+        yield
 
 
 def _pool(settings: Settings) -> AbstractAsyncContextManager[Pool | None]:
@@ -139,13 +182,13 @@ def _pool(settings: Settings) -> AbstractAsyncContextManager[Pool | None]:
     return Pool(settings.workers, warm=best_known_first(production_ids()))
 
 
-def _stop_at_eof(loop: asyncio.AbstractEventLoop, stop: asyncio.Event) -> None:
-    """Sets `stop` at the end of standard input, which comes even if SIGKILL ends the parent."""
+def _notice_eof(loop: asyncio.AbstractEventLoop, end_of_input: asyncio.Event) -> None:
+    """Sets the event at the end of standard input, which comes even if SIGKILL ends the parent."""
 
     def on_readable() -> None:
         if not os.read(0, 4096):
             loop.remove_reader(0)
-            stop.set()
+            end_of_input.set()
 
     with contextlib.suppress(NotImplementedError):  # Windows
         loop.add_reader(0, on_readable)

@@ -45,9 +45,10 @@ from server.limits.by_address import LimitExceeded, SocketLimit
 from server.net.connection import Connection
 from server.net.listener import listen, plain_response
 from server.net.session import Sessions
-from server.ports import Engines, NoEngines, Ports, random_id
+from server.ports import Engines, NoEngines, Ports, random_id, uptime_ms
 from server.process.failpoint import make_failpoint
 from server.process.metrics import Metrics
+from server.process.node_clock import NodeClock
 from server.process.watchdog import hung_pokes, watch_loop
 from server.runtime.node.duties import open_hub
 from server.runtime.node.hub import Hub
@@ -157,11 +158,12 @@ async def _open_with_store(
         StrategyPool(settings.strategy_processes, settings.strategy_memory_mib << 20) as strategies,
         open_studies(settings) as studies,
     ):
-        metrics = Metrics()
+        metrics, clock = Metrics(), NodeClock(wall_clock_ms, uptime_ms)
         all_engines = make_engines(bus, node, engines, strategies, metrics)
         ports = Ports(
             node=node, settings=settings, store=store, bus=bus, engines=all_engines,
-            find_game=load_game, now_ms=wall_clock_ms, new_id=random_id, metrics=metrics,
+            find_game=load_game, now_ms=clock.now_ms, new_id=random_id, metrics=metrics,
+            follow_clock=clock.follow,
             studies=studies, reached=make_failpoint(settings.failpoint),
             background=BackgroundSearches(all_engines, settings, time.monotonic),
             chat_commands=tuple(all_commands()), kind_of_question=kind_of_question,

@@ -246,12 +246,14 @@ class NextGame(Command, frozen=True, tag="next_game"):
     - `seats` has for each seat of the match the seat that its player holds now: [1, 0] swaps the
       sides.
     - `level` is that of the AI; null keeps the AI as it is, at a level that the game has.
+    - `clock` is the text of a time control, `-` for none; null keeps that of the room.
     """
 
     game: GameId
     options: GameOptions = {}
     seats: tuple[SeatNumber, SeatNumber] = (1, 0)
     level: Level | None = None
+    clock: ClockText | None = None
 
 
 class Claim(Command, frozen=True, tag="claim"):

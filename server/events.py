@@ -282,7 +282,8 @@ class Offered(Event, frozen=True, tag="offered"):
     `what` is `rematch`, `draw`, `takeback` or `next`. `to_ply` is the ply to which a takeback would
     return. The other fields are those of the command `next_game`, and null for other offers: the
     `game` with its `options`, and in `seats`, for each seat of the match, the seat that its player
-    holds now. `title` is the game's name for people.
+    holds now. `title` is the game's name for people, and `options_text` are its options in words.
+    `clock` is the text of the time control, `-` for none; null leaves it as it was.
     """
 
     seat: int
@@ -293,6 +294,8 @@ class Offered(Event, frozen=True, tag="offered"):
     seats: tuple[int, ...] | None = None
     level: int | None = None
     title: str | None = None
+    options_text: str | None = None
+    clock: str | None = None
 
 
 class Declined(Event, frozen=True, tag="declined"):

@@ -1,6 +1,10 @@
 """Stored matches as records that every format can write. It has no rules and needs none."""
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from functools import partial
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct, structs
@@ -22,6 +26,8 @@ from server.rooms.record import RecordedMove, moves_of
 from server.store.base import Store, StoredEvent, StoredMatch, Thought
 from server.store.match_filter import Key, MatchFilter
 
+T = TypeVar("T")
+
 #: Log entries per read from the store, which are parsed without a pause.
 LOG_PAGE = 250
 #: Matches per read from the list.
@@ -37,6 +43,26 @@ _decode_seats = msgspec.json.Decoder(tuple[Occupant, ...]).decode
 _decode_over = msgspec.json.Decoder(Over).decode
 _decode_thought = msgspec.json.Decoder(StoredThought).decode
 _decode_options = msgspec.json.Decoder(dict[str, str]).decode
+
+
+class Pace:
+    """Gives the work of exports on the event loop a share of its time, all of them together.
+
+    Each piece of work runs alone, and a pause in proportion follows.
+    """
+
+    def __init__(self, share: float, now_s: Callable[[], float] = time.perf_counter) -> None:
+        self._pause = (1 - share) / share
+        self._now_s = now_s
+        self._turn = asyncio.Lock()
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """Returns the result of the work, after its pause."""
+        async with self._turn:
+            began_s = self._now_s()
+            result = work()
+            await asyncio.sleep(self._pause * (self._now_s() - began_s))
+        return result
 
 
 class Exported(Struct, frozen=True):
@@ -155,24 +181,24 @@ def _eval_text(body: bytes, event: Moved) -> str | None:
 
 
 async def read_match(
-    store: Store, match: StoredMatch, *, has_thoughts: bool, site: str = ""
+    store: Store, match: StoredMatch, *, has_thoughts: bool, site: str = "", pace: Pace
 ) -> Exported:
     """A match with the moves so far; with the thoughts if the asker may see them."""
     builder, v = RecordBuilder(match), match.first_v - 1
     while match.last_v is None or v < match.last_v:
         limit = LOG_PAGE if match.last_v is None else min(LOG_PAGE, match.last_v - v)
         page = await store.logs.events(match.room, v, limit)
-        builder.add(page)
+        await pace.run(partial(builder.add, page))
         if len(page) < limit:
             break
         v = page[-1].v
     may_have = has_thoughts and (builder.has_guest_ai or b'"ai"' in match.seats)
     thoughts = await store.projections.thoughts(match.match) if may_have else []
-    return builder.build(thoughts, site)
+    return await pace.run(partial(builder.build, thoughts, site))
 
 
 async def read_slices(
-    store: Store, wanted: MatchFilter, maximum: int, site: str = ""
+    store: Store, wanted: MatchFilter, maximum: int, site: str = "", *, pace: Pace
 ) -> AsyncIterator[list[Exported]]:
     """The finished public matches that a filter accepts, newest first, in slices of SLICE_ROWS rows
     of the log, at most `maximum` matches in all.
@@ -188,7 +214,7 @@ async def read_slices(
         page = await store.projections.matches(limit, before, wanted)
         for match in page.rows:
             where = f"{site}{match.match}" if site else ""
-            part.append(await read_match(store, match, has_thoughts=True, site=where))
+            part.append(await read_match(store, match, has_thoughts=True, site=where, pace=pace))
             rows += part[-1].rows
             size_bytes += sum(map(len, part[-1].thoughts.values()))
             if rows >= SLICE_ROWS or size_bytes >= SLICE_BYTES:

@@ -184,6 +184,10 @@ def uptime_ms() -> int:
     return now_ns // 1_000_000
 
 
+def _keep_clock(_may_step: bool) -> None:
+    """Does nothing: for a clock that follows no other."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """The implementations of the interfaces that a node's core uses."""
@@ -194,10 +198,14 @@ class Ports:
     bus: Bus
     engines: Engines
     find_game: Callable[[str], Game]
+    #: The time of the log, in ms since 1970: see `server.process.node_clock`.
     now_ms: Callable[[], int]
     new_id: Callable[[], str]
     #: The time of durations inside this process, in ms: see `uptime_ms`.
     uptime_ms: Callable[[], int] = uptime_ms
+    #: Called with each heartbeat, so that `now_ms` follows the machine's time of day; the argument
+    #: says whether it may jump, because no player's clock is running.
+    follow_clock: Callable[[bool], None] = _keep_clock
     metrics: Metrics = field(default_factory=Metrics)
     studies: Studies = field(default_factory=NoStudies)
     background: Background = field(default_factory=NoBackground)

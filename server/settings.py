@@ -208,8 +208,8 @@ class Settings:
     #: Lines to the room's bot that only their author sees, that an identity may write in a room in
     #: a minute; at most CHAT_STAMPS.
     limit_private: int = 20
-    #: Lines to its bot that only their authors see, that a room may receive in a minute; at most
-    #: CHAT_STAMPS.
+    #: Lines to its bot that only their authors see, that the spectators of a room may write in a
+    #: minute; at most CHAT_STAMPS.
     limit_private_room: int = 40
 
     # Limits of the searches that an identity asks for: of questions on each node, of analyses on

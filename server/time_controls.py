@@ -58,6 +58,11 @@ _MINUTES = re.compile(
 )
 _FRACTIONS = {"¼": ".25", "½": ".5", "¾": ".75"}
 
+#: Time is low below this and below this part of the first base, in milliseconds.
+MIN_LOW_MS, LOW_PART = 10_000, 8
+#: Times below this are shown with tenths of a second, in milliseconds.
+TENTHS_BELOW_MS = 10_000
+
 #: What people may write, for messages.
 EXPECTED = "5+3 (minutes and seconds), 10d5, 10b5, 10+3x30, or = and seconds, =300+3"
 
@@ -214,6 +219,81 @@ def speed_of(control: TimeControl | None) -> Speed:
         if estimated_ms < limit_s * 1000:
             return speed
     return "classical"
+
+
+def describe_control(control: TimeControl) -> str:
+    """Describes a control in words: "5 minutes, and 3 s after each turn"."""
+    parts = [_describe_stage(stage) for stage in control.stages]
+    match control.overtime:
+        case ByoYomi(periods=1, period_ms=period_ms):
+            parts.append(f"one period of {_duration(period_ms)}")
+        case ByoYomi(periods, period_ms):
+            parts.append(f"{periods} periods of {_duration(period_ms)}")
+        case Canadian(turns, block_ms):
+            parts.append(f"{_duration(block_ms)} for each {_turns(turns)}")
+        case None:
+            pass
+    return ", then ".join(parts)
+
+
+def show_time(left_ms: int) -> str:
+    """Shows a time left, rounded down: `4:58`, `1:04:58`, and `0:09.3` with its tenths."""
+    seconds, tenths = divmod(max(0, left_ms) // 100, 10)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    text = f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+    return f"{text}.{tenths}" if left_ms < TENTHS_BELOW_MS else text
+
+
+def show_side(control: TimeControl, left_ms: int, stage: int, periods: int) -> str:
+    """Shows the time of one side with what its stage counts down: `4:58`, in overtime
+    `0:28 + 2 x 30 s` (two periods after this one) and `2:10 for 7 turns`.
+    """
+    time = show_time(left_ms)
+    if stage < len(control.stages):
+        return time
+    match control.overtime:
+        case ByoYomi(period_ms=period_ms) if periods:
+            return f"{time} + {periods} x {_duration(period_ms)}"
+        case ByoYomi():
+            return f"{time}, the last period"
+        case Canadian():
+            return f"{time} for {_turns(periods)}"
+        case None:
+            return time
+
+
+def low_time_ms(control: TimeControl) -> int:
+    """The time below which a player should hurry: an eighth of the first base, at least 10 s."""
+    return max(MIN_LOW_MS, control.stages[0].base_ms // LOW_PART)
+
+
+def _describe_stage(stage: Stage) -> str:
+    """A stage in words: "90 minutes for 40 turns, and 30 s after each turn"."""
+    base = _duration(stage.start_ms)
+    if stage.turns is not None:
+        base += f" for {_turns(stage.turns)}"
+    if not stage.gain_ms:
+        return base
+    gain = _duration(stage.gain_ms)
+    match stage.kind:
+        case "+":
+            limit = "" if stage.limit_ms is None else f" up to {_duration(stage.limit_ms)}"
+            return f"{base}, and {gain} after each turn{limit}"
+        case "d":
+            return f"{base}, and a delay of {gain} in each turn"
+        case "b":
+            return f"{base}, and up to {gain} of each turn given back"
+
+
+def _duration(ms: int) -> str:
+    """A time of a control in words: "5 minutes", "90 s"."""
+    minutes, rest_ms = divmod(ms, 60_000)
+    return _minutes(minutes) if minutes and not rest_ms else f"{ms // 1000} s"
+
+
+def _turns(count: int) -> str:
+    return "1 turn" if count == 1 else f"{count} turns"
 
 
 def _parse_stage(text: str, is_last: bool) -> Stage:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from client.address import DEFAULT_SERVER, Address, parse_address
-from client.subcommands.connecting import guest_tokens, server_address
+from client.subcommands.connecting import find_server, guest_tokens
 from client.subcommands.options import (
     data_option,
     json_option,
     parse_link_argument,
+    typed,
     url_option,
 )
 from client.subcommands.running import call_api, run_to_end
@@ -71,8 +72,8 @@ def analyse(
     import asyncio
 
     async def run() -> None:
-        async with server_address(None, data) as address:
-            await asyncio.to_thread(_print_match, address, match_id, as_json, data)
+        async with find_server(None, data) as server:
+            await asyncio.to_thread(_print_match, server.address, match_id, as_json, data)
 
     run_to_end(run())
 
@@ -130,7 +131,11 @@ def print_way_on(
     from client.terminal.analysis import play_on_text
     from client.terminal.output import standard_output
 
-    where = f"{address}/match/{record.match}" if data is None else f"{record.match} --data {data}"
+    where = (
+        f"{address}/match/{record.match}"
+        if data is None
+        else f"{record.match} --data {typed(data)}"
+    )
     if text := play_on_text(record, report, where):
         standard_output().report(text)
 

@@ -2,10 +2,11 @@
 
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from client.address import Address
+from client.subcommands.connecting import Server
+from client.subcommands.options import NO_DATA, typed
 from client.subcommands.running import CommandFailed
 
 if TYPE_CHECKING:
@@ -19,11 +20,12 @@ async def run_line_mode(
     room: str,
     *,
     brief: bool,
+    is_ascii: bool = False,
     sit: bool = False,
     invite: bool = False,
     text_at_end: "Callable[[Model], str]",
 ) -> None:
-    """Runs line mode in a room to its end, then prints `text_at_end`."""
+    """Runs line mode in a room to its end, then prints `text_at_end`, also after Ctrl-C."""
     import asyncio
 
     from client.api import Reading, fetch_reading
@@ -34,7 +36,7 @@ async def run_line_mode(
     async def read_move(match: str, ply: int, text: str) -> Reading:
         return await asyncio.to_thread(fetch_reading, address, match, ply, text)
 
-    output = standard_output()
+    output = standard_output(is_ascii)
     mode = LineMode(
         connection,
         address,
@@ -53,26 +55,32 @@ async def run_line_mode(
         raise CommandFailed(f"the input ended before {end}") from ended
     finally:
         output.end_prompt()
-        if mode.model.match is not None:
-            output.report(text_at_end(mode.model))
+        if text := text_at_end(mode.model):
+            output.report(text)
 
 
-def closing_text(
-    address: Address, is_own_server: bool = False, data: Path | None = None
-) -> "Callable[[Model], str]":
-    """Returns the `text_at_end` that tells how to return to the match or to replay it."""
+def closing_text(server: Server, name: str | None) -> "Callable[[Model], str]":
+    """Returns the `text_at_end` that tells how to go on with the match, or how to replay it.
+
+    `name` is the name that the user has chosen for this command.
+    """
+    import shlex
+
+    kept = "" if server.data is None else f" --data {typed(server.data)}"
+    as_name = "" if name is None else f" --name {shlex.quote(name)}"
 
     def text(model: "Model") -> str:
-        match = model.match.id if model.match else ""
-        if is_own_server and data is None:
-            return "The match is not saved (see --data)."
-        if model.running:
-            return (
-                "The match is not over."
-                if is_own_server
-                else f"The match is not over: {address.room_url(model.room)}"
-            )
-        where = f"{match} --data {data}" if is_own_server else f"{address}/match/{match}"
-        return f"Analysis: plyroom analyse {where}\nReplay: plyroom replay {where}"
+        if server.is_own and server.data is None:
+            return "" if model.match is None else f"The match is not kept (--data {NO_DATA})."
+        match = model.match
+        if match is not None and not model.running:
+            where = f"{match.id}{kept}" if kept else f"{server.address}/match/{match.id}"
+            return f"Analysis: plyroom analyse {where}\nReplay: plyroom replay {where}"
+        room = f"{model.room}{kept}" if kept else server.address.room_url(model.room)
+        if model.my_seat is None:
+            verb = "join" if kept else "watch"
+            return "" if match is None else f"The match goes on:\n  plyroom {verb} {room}"
+        state = "The match has not begun" if match is None else "The match is not over"
+        return f"{state}. To go on:\n  plyroom join {room}{as_name}"
 
     return text

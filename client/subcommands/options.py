@@ -1,5 +1,9 @@
 """The options that several commands have, and the arguments that name a room or a match."""
 
+import os
+import shlex
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -33,17 +37,67 @@ def _expand_user(
         raise click.BadParameter(f"{value}: there is no such user") from error
 
 
+def user_folder(environ: Mapping[str, str] = os.environ) -> Path:
+    """The folder for the user's own matches: in $XDG_DATA_HOME or its equivalent on this system."""
+    if environ.get("XDG_DATA_HOME"):
+        return Path(environ["XDG_DATA_HOME"]) / "plyroom"
+    if sys.platform == "win32" and environ.get("LOCALAPPDATA"):
+        return Path(environ["LOCALAPPDATA"]) / "plyroom" / "data"
+    return Path(environ.get("HOME") or Path.home()) / ".local" / "share" / "plyroom"
+
+
+def typed(folder: Path) -> str:
+    """A folder as a person types it in a shell: "~/.local/share/plyroom"."""
+    home = Path.home()
+    quoted = shlex.quote(str(folder))
+    if quoted == str(folder) and folder.is_relative_to(home) and folder != home:
+        return f"~/{folder.relative_to(home)}"
+    return quoted
+
+
+def _kept_folder(
+    context: click.Context, parameter: click.Parameter, value: Path | None
+) -> Path | None:
+    if value is None:
+        return user_folder()
+    return None if str(value) == NO_DATA else _expand_user(context, parameter, value)
+
+
+#: The value of --data with which nothing is kept.
+NO_DATA = "none"
+
 data_option = click.option(
     "--data",
     callback=_expand_user,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the matches of your own server (without --url).  [default: none is saved]",
+    help="The data folder that it is in, of your own server; none needs to run.",
+)
+kept_option = click.option(
+    "--data",
+    callback=_kept_folder,
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the matches of your own server (without --url); none keeps nothing."
+    "  [default: ~/.local/share/plyroom]",
 )
 as_option = click.option(
-    "--as", "name", metavar="NAME", help="Your name in the room; each name is a separate guest."
+    "--name",
+    "--as",
+    "name",
+    metavar="NAME",
+    help="Your name in the room; each name is a separate guest.",
 )
 plain_option = click.option(
-    "--plain", is_flag=True, help="Plain lines of text (currently the only mode)."
+    "--plain",
+    is_flag=True,
+    help="Plain lines of text instead of the full screen, also for screen readers and braille"
+    " displays.  [env: PLYROOM_PLAIN=1]",
+)
+ascii_option = click.option(
+    "--ascii",
+    "is_ascii",
+    is_flag=True,
+    envvar="PLYROOM_ASCII",
+    help="Letters for the pieces, in place of figures and dark squares.  [env: PLYROOM_ASCII]",
 )
 brief_option = click.option(
     "--brief", is_flag=True, help="Do not print the board after moves; type b to see it."

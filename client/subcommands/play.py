@@ -1,6 +1,7 @@
 """`plyroom play`: creates a room and plays in it."""
 
 import difflib
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn
@@ -9,16 +10,19 @@ import click
 from click.core import ParameterSource
 
 from client.address import DEFAULT_SERVER, Address, linked_ply
-from client.subcommands.connecting import connect_as_guest, server_address
+from client.subcommands.connecting import Server, connect_as_guest, find_server
+from client.subcommands.full_screen import show_room
 from client.subcommands.games import list_games
-from client.subcommands.line_mode import closing_text, run_line_mode
+from client.subcommands.line_mode import closing_text
 from client.subcommands.options import (
     as_option,
+    ascii_option,
     brief_option,
-    data_option,
+    kept_option,
     locate,
     parse_link_argument,
     plain_option,
+    typed,
     url_option,
 )
 from client.subcommands.running import CommandFailed, call_api, run_to_end
@@ -40,6 +44,21 @@ CLASSIC_OPTIONS = ("game", "classic", "depth", "evaluator", "start", "options")
 DEFAULT_DEPTH = 3
 #: The maximum depth of a strategy, in plies, as in `GET /api/strategies`.
 MAX_STRATEGY_DEPTH = 30
+
+
+def parse_clock(
+    context: click.Context, parameter: click.Parameter, value: str | None
+) -> str | None:
+    """The text of a time control in the log, from that of the option; None for no clock."""
+    if value is None:
+        return None
+    from server.time_controls import TimeControlError, format_control, parse_people
+
+    try:
+        control = parse_people(value)
+    except TimeControlError as error:
+        raise click.BadParameter(str(error)) from error
+    return None if control is None else format_control(control)
 
 
 @click.command()
@@ -104,6 +123,13 @@ MAX_STRATEGY_DEPTH = 30
     help="An option of the game; see `plyroom games`.",
 )
 @click.option(
+    "--clock",
+    callback=parse_clock,
+    metavar="CLOCK",
+    help="A clock: 5+3 (minutes, and seconds for each turn), 10d5 (delay), 10b5 (Bronstein),"
+    " 10+3x30 (byo-yomi), or = and seconds, =300+3.  [default: no clock]",
+)
+@click.option(
     "--allow-help", is_flag=True, help="With --friend: the bot may help both of you with positions."
 )
 @click.option(
@@ -120,9 +146,10 @@ MAX_STRATEGY_DEPTH = 30
     " over.",
 )
 @url_option
-@data_option
+@kept_option
 @as_option
 @brief_option
+@ascii_option
 @plain_option
 def play(
     game: str,
@@ -140,6 +167,7 @@ def play(
     ply: int | None,
     side: str | None,
     options: tuple[str, ...],
+    clock: str | None,
     allow_help: bool,
     anyone: bool,
     unlisted: bool,
@@ -148,11 +176,13 @@ def play(
     data: Path | None,
     name: str | None,
     brief: bool,
+    is_ascii: bool,
     plain: bool,
 ) -> None:
     """Play GAME against the AI, or with --friend against a person.
 
-    Without --url a server runs on this machine for as long as you play. Type moves in the game's
+    Without --url the server of your data folder is used; if none runs, one runs on this machine
+    for as long as you play. Type moves in the game's
     notation, or commands (help lists them). In a pipe each line is executed when it is your turn,
     and the command ends with the match.
     """
@@ -177,7 +207,7 @@ def play(
     if anyone and not friend:
         raise click.UsageError("--anyone goes with --friend")
     _check_from(match, ply, start, options)
-    if match is not None and (data is None or "/" in match):
+    if match is not None and (not _is_given("data") or "/" in match):
         url, _ = locate(match, url)
     if friend and url is None:
         raise click.UsageError(
@@ -196,18 +226,18 @@ def play(
         else:
             strategy = STRATEGIES[0]
     opponent = None if friend else AiSeat(level, persona, strategy, depth, evaluator)
-    is_own_server = url is None
 
     async def run() -> None:
         async with (
-            server_address(url, data) as address,
-            connect_as_guest(address, name, is_own_server, data) as connection,
+            find_server(url, data) as server,
+            connect_as_guest(server, name) as connection,
         ):
+            _tell_place(server)
             place = Place(chosen_options, start)
             if match is not None:
-                place = await asyncio.to_thread(_find_place, address, info, match, ply)
+                place = await asyncio.to_thread(_find_place, server.address, info, match, ply)
             # A friend's seat is for whom the link is sent to.
-            is_unlisted = unlisted or is_own_server or (friend and not anyone)
+            is_unlisted = unlisted or server.is_own or (friend and not anyone)
             visibility: Visibility = "unlisted" if is_unlisted else "public"
             create = Create(
                 id=connection.new_id(),
@@ -221,19 +251,41 @@ def play(
                 start=place.start,
                 one_screen=one_screen,
                 help=allow_help,
+                clock=clock,
             )
             room = (await connection.command(create)).room
             assert isinstance(room, str), "the ack of create names the room"
-            await run_line_mode(
+            await show_room(
                 connection,
-                address,
+                server.address,
                 room,
+                plain=plain,
                 brief=brief,
+                is_ascii=is_ascii,
                 invite=friend,
-                text_at_end=closing_text(address, is_own_server, data),
+                text_at_end=closing_text(server, name),
             )
 
     run_to_end(run())
+
+
+def _tell_place(server: Server) -> None:
+    """Says where the match is kept, on a terminal: the end of the command says it too."""
+    if not server.is_own or not sys.stderr.isatty():
+        return
+    if server.data is None:
+        click.echo("Nothing of this match is kept.", err=True)
+    elif server.is_started:
+        click.echo(f"Your matches are kept in {typed(server.data)}.", err=True)
+    else:
+        where = typed(server.data)
+        click.echo(f"You play on the server of {where}, {server.address}.", err=True)
+
+
+def _is_given(option: str) -> bool:
+    """Whether the user has typed this option."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is ParameterSource.COMMANDLINE
 
 
 def play_first_program(

@@ -2,19 +2,23 @@
 
 import os
 import sys
+from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from client.address import DEFAULT_SERVER, Address, linked_ply, parse_address
-from client.subcommands.connecting import server_address
+from client.subcommands.connecting import find_server
+from client.subcommands.full_screen import fills_terminal, show_replay
 from client.subcommands.options import (
+    ascii_option,
     data_option,
     json_option,
     parse_link_argument,
     plain_option,
+    typed,
     url_option,
 )
 from client.subcommands.running import call_api, run_to_end
@@ -37,11 +41,13 @@ if TYPE_CHECKING:
 @url_option
 @data_option
 @json_option
+@ascii_option
 @plain_option
 def replay(
     match: str,
     ply: int | None,
     is_analysed: bool,
+    is_ascii: bool,
     url: Address | None,
     data: Path | None,
     as_json: bool,
@@ -56,14 +62,19 @@ def replay(
     ply = linked_ply(match) if ply is None else ply
     if data is None or linked_server is not None or url is not None:
         address = linked_server or url or parse_address(DEFAULT_SERVER)
-        _replay(address, match_id, ply, as_json, is_analysed)
+        if shown := _replay(address, match_id, ply, as_json, is_analysed, is_ascii, plain):
+            run_to_end(shown)
         return
 
     import asyncio
 
     async def run() -> None:
-        async with server_address(None, data) as address:
-            await asyncio.to_thread(_replay, address, match_id, ply, as_json, is_analysed, data)
+        async with find_server(None, data) as server:
+            shown = await asyncio.to_thread(
+                _replay, server.address, match_id, ply, as_json, is_analysed, is_ascii, plain, data
+            )
+            if shown is not None:
+                await shown
 
     run_to_end(run())
 
@@ -74,8 +85,11 @@ def _replay(
     ply: int | None,
     as_json: bool,
     is_analysed: bool,
+    is_ascii: bool,
+    plain: bool,
     data: Path | None = None,
-) -> None:
+) -> Coroutine[Any, Any, None] | None:
+    """Prints the match, or returns what shows it on the whole terminal."""
     from msgspec.structs import replace
 
     from client.api import fetch_assessments, fetch_match, fetch_views
@@ -101,20 +115,33 @@ def _replay(
     record = replace(
         record, assessments=call_api(lambda: fetch_assessments(address, record, first, last))
     )
-    output = standard_output()
+    output = standard_output(is_ascii)
+
+    def tell_way_on() -> None:
+        if ply is None:
+            where = match_id if data is not None else f"{address}/match/{match_id}"
+            where += "" if data is None else f" --data {typed(data)}"
+            output.report(f"To keep it as a file: plyroom export {where} -o FILE.pgn")
+        if report is not None:
+            from client.subcommands.analyse import print_way_on
+
+            print_way_on(record, report, address, data)
+
+    async def show() -> None:
+        await show_replay(record, views, address, ply or 0, report, is_ascii)
+        tell_way_on()
+
     if as_json:
         print_json(record, views, output, ply, report)
-    elif output.interactive:
+        return None
+    if fills_terminal(plain):
+        return show()
+    if output.interactive:
         _step_through(record, views, output, ply or 0, report)
     else:
         print_match(record, views, output, ply, report)
-    if not as_json and ply is None:
-        where = f"{address}/match/{match_id}" if data is None else f"{match_id} --data {data}"
-        output.report(f"To keep it as a file: plyroom export {where} -o FILE.pgn")
-    if report is not None and not as_json:
-        from client.subcommands.analyse import print_way_on
-
-        print_way_on(record, report, address, data)
+    tell_way_on()
+    return None
 
 
 def _step_through(

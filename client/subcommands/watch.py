@@ -3,10 +3,12 @@
 import click
 
 from client.address import Address
-from client.subcommands.connecting import connect_as_guest
-from client.subcommands.line_mode import closing_text, run_line_mode
+from client.subcommands.connecting import Server, connect_as_guest
+from client.subcommands.full_screen import show_room
+from client.subcommands.line_mode import closing_text
 from client.subcommands.options import (
     as_option,
+    ascii_option,
     brief_option,
     json_option,
     locate,
@@ -22,9 +24,16 @@ from client.subcommands.running import run_to_end
 @as_option
 @brief_option
 @json_option
+@ascii_option
 @plain_option
 def watch(
-    room: str, url: Address | None, name: str | None, brief: bool, as_json: bool, plain: bool
+    room: str,
+    url: Address | None,
+    name: str | None,
+    brief: bool,
+    as_json: bool,
+    is_ascii: bool,
+    plain: bool,
 ) -> None:
     """Watch a room.
 
@@ -34,14 +43,21 @@ def watch(
     from client.terminal.output import standard_output
 
     address, room_id = locate(room, url)
+    server = Server(address)
 
     async def run() -> None:
-        async with connect_as_guest(address, name, room=room_id) as connection:
+        async with connect_as_guest(server, name, room_id) as connection:
             if as_json:
                 await print_messages(connection, room_id, standard_output())
             else:
-                await run_line_mode(
-                    connection, address, room_id, brief=brief, text_at_end=closing_text(address)
+                await show_room(
+                    connection,
+                    address,
+                    room_id,
+                    plain=plain,
+                    brief=brief,
+                    is_ascii=is_ascii,
+                    text_at_end=closing_text(server, name),
                 )
 
     run_to_end(run())

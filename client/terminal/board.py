@@ -6,10 +6,12 @@ neither does the case of a letter: where two kinds of pieces have the same lette
 has its side's letter, as in `wK` and `bK`.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from client.terminal.colours import NO_COLOURS, side_codes
+from client.terminal.colours import FIXED_COLOURS, NO_COLOURS, side_codes
+from client.terminal.figures import SHADE, SQUARE_CODES, piece_figures, sides_text, squares
 from client.terminal.layout import Layout, lay_out
 from client.terminal.wrapping import RESET, character_width, visible_width
 from engine.view import BoardView, Grid, Kind, PositionView, Shape, cell_ids
@@ -33,6 +35,9 @@ BLANK = " "
 STROKES: Mapping[Shape, str] = {"line": "-\\|/", "stick": "|/-\\"}
 #: The terminal's code for bold text.
 BOLD = "\x1b[1m"
+
+#: Two runs of characters in one style.
+_SAME_STYLE = re.compile(r"(\x1b\[[\d;]+m)([^\x1b]+)\x1b\[0m\1")
 
 #: Characters by (row, column), each with its colour codes if it has any.
 Page = dict[tuple[int, int], str]
@@ -60,29 +65,39 @@ def draw_board(
     colours: int = NO_COLOURS,
     flip: bool = False,
     state: str | None = None,
+    has_figures: bool = False,
 ) -> DrawnBoard:
     """Draws the position as text.
 
     Below the board it lists each side's edges, the pieces in hand, the meaning of the marks, and
     the position's own line of text, or `state` instead. `flip` turns the board by 180 degrees. With
-    `colours` the pieces have the colours of their sides.
+    `colours` the pieces have the colours of their sides. With `has_figures` chessmen and men are
+    drawn as such on dark and light squares, where the game has them.
     """
-    letters = piece_letters(board)
+    figures = piece_figures(board) if has_figures else {}
+    letters = figures or piece_letters(board)
     layout = lay_out(board.board, flip, max(map(visible_width, letters.values()), default=1))
     page: Page = {}
-    _draw_board_lines(page, layout)
+    draw_lines(page, layout)
     for row, col, label in layout.labels:
         _write(page, row, col, label)
-    marks = _marks_by_cell(board, position)
+    marks = marks_by_cell(board, position)
     codes = side_codes(board, colours) if colours else []
     styles = [f"{BOLD}\x1b[{code}m" for code in codes]
+    chequered = squares(board.board, layout) if figures else {}
+    if chequered and colours == FIXED_COLOURS:
+        styles = []
     for cell, (row, col) in layout.cells.items():
         _draw_cell(page, row, col, cell, board, position, letters, marks, layout, styles)
+    if colours == FIXED_COLOURS:
+        _paint(page, chequered)
+    elif not layout.shows_ids:
+        _shade(page, chequered)
     notes = (
         *_border_lines(board),
         *_hand_lines(board, position),
         *_store_lines(board, position),
-        *_legend_lines(board, position),
+        *_legend_lines(board, position, sides_text(board, figures) if figures else ""),
         position.text if state is None else state,
     )
     return DrawnBoard(tuple(_page_lines(page)), notes)
@@ -105,6 +120,25 @@ def pieces_text(board: BoardView, position: PositionView, part: str = "") -> str
 
 
 # --- drawing
+
+
+def _shade(page: Page, squares: Mapping[tuple[int, int], bool]) -> None:
+    """Draws the empty dark squares of a board without colours, and leaves the light ones blank."""
+    for (row, col), is_dark in squares.items():
+        if page.get((row, col)) == EMPTY:
+            page[row, col] = BLANK
+            if is_dark:
+                around = [col - 1, col, col + 1]
+                page.update({(row, at): SHADE for at in around if page.get((row, at), " ") == " "})
+
+
+def _paint(page: Page, squares: Mapping[tuple[int, int], bool]) -> None:
+    """Draws light and dark squares in their colours behind what stands on them."""
+    for (row, col), is_dark in squares.items():
+        for at in (col - 1, col, col + 1):
+            character = page.get((row, at), BLANK)
+            shown = BLANK if character == EMPTY else character
+            page[row, at] = f"{SQUARE_CODES[is_dark]}{shown}{RESET}"
 
 
 def _draw_cell(
@@ -150,7 +184,8 @@ def _write(page: Page, row: int, col: int, text: str, style: str = "") -> None:
             page[row, col - 1] = ""
 
 
-def _draw_board_lines(page: Page, layout: Layout) -> None:
+def draw_lines(page: Page, layout: Layout) -> None:
+    """Draws the lines between the cells of a board."""
     for first, second in layout.lines:
         (row, col), (to_row, to_col) = sorted((layout.cells[first], layout.cells[second]))
         steps = max(to_row - row, abs(to_col - col) if to_row == row else 0)
@@ -171,7 +206,10 @@ def _page_lines(page: Page) -> list[str]:
 
 def _page_line(characters: Mapping[int, str]) -> str:
     width = 1 + max(characters, default=-1)
-    return "".join(characters.get(col, " ") for col in range(width)).rstrip()
+    line = "".join(characters.get(col, " ") for col in range(width)).rstrip()
+    while (merged := _SAME_STYLE.sub(r"\1\2", line)) != line:
+        line = merged
+    return line
 
 
 def _kind(board: BoardView, name: str) -> Kind:
@@ -229,7 +267,7 @@ def _style(kind: Kind, styles: Sequence[str], cell_side: int | None = None) -> s
 # --- marks and the lines below the board
 
 
-def _marks_by_cell(board: BoardView, position: PositionView) -> dict[str, list[tuple[str, str]]]:
+def marks_by_cell(board: BoardView, position: PositionView) -> dict[str, list[tuple[str, str]]]:
     """The characters around each marked cell, those of the most important mark first."""
     marks: dict[str, list[tuple[str, str]]] = {}
     for mark in sorted(_targets_by_mark(position), key=_rank):
@@ -255,9 +293,11 @@ def _rank(mark: str) -> int:
     return list(MARKS).index(mark) if mark in MARKS else len(MARKS)
 
 
-def _legend_lines(board: BoardView, position: PositionView) -> list[str]:
-    """The meaning of the marks; a mark on a button is spelled out: "Black passed"."""
-    entries = []
+def _legend_lines(board: BoardView, position: PositionView, sides: str) -> list[str]:
+    """Which figures are whose, if the pieces are figures, and the meaning of the marks; a mark on
+    a button is spelled out: "Black passed".
+    """
+    entries = [sides] if sides else []
     for mark, targets in sorted(
         _targets_by_mark(position).items(), key=lambda item: _rank(item[0])
     ):

@@ -37,6 +37,17 @@ def colour_code(hex_colour: str, colours: int) -> str:
     return DEFAULT if hue is None else HUES[hue][colours == FIXED_COLOURS]
 
 
+def is_dark(hex_colour: str) -> bool | None:
+    """Whether a grey is dark; None for any other colour."""
+    try:
+        parts = bytes.fromhex(hex_colour.removeprefix("#"))
+    except ValueError:
+        return None
+    if len(parts) != 3 or max(parts) - min(parts) > MAX_GREY_CHROMA:
+        return None
+    return max(parts) + min(parts) < 256
+
+
 def _hue(hex_colour: str) -> int | None:
     """The bits of the hue of a colour; None for the colour of text."""
     try:

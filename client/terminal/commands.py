@@ -13,11 +13,13 @@ import msgspec
 
 from client.model import Model
 from client.terminal import names, words
+from client.terminal.layout import ROWS
 from engine.view import MoveView, cell_ids
 from server.commands import (
     Abort,
     Accept,
     AddAi,
+    AddTime,
     Bar,
     CallDraw,
     Claim,
@@ -40,6 +42,8 @@ from server.commands import (
     Unmute,
 )
 from server.protocol.messages import Proposal
+from server.questions import parse_question
+from server.time_controls import TimeControlError, format_control, parse_people
 
 
 class CommandName(Enum):
@@ -68,6 +72,8 @@ class CommandName(Enum):
     CLAIM_WIN = "claim-win"
     CALL_DRAW = "call-draw"
     LET_AI_PLAY = "let-ai-play"
+    TIME = "time"
+    ADD_TIME = "add-time"
     RECLAIM = "reclaim"
     NAME = "name"
     MUTE = "mute"
@@ -106,6 +112,7 @@ ROOM_COMMANDS: Mapping[
         | ClaimWin
         | CallDraw
         | LetAiPlay
+        | AddTime
         | ReclaimSeat
     ],
 ] = {
@@ -120,6 +127,7 @@ ROOM_COMMANDS: Mapping[
     CommandName.CLAIM_WIN: ClaimWin,
     CommandName.CALL_DRAW: CallDraw,
     CommandName.LET_AI_PLAY: LetAiPlay,
+    CommandName.ADD_TIME: AddTime,
     CommandName.RECLAIM: ReclaimSeat,
 }
 #: The commands by their full names.
@@ -129,7 +137,10 @@ THINKING_SETTINGS: tuple[ThinkingSetting, ...] = get_args(ThinkingSetting)
 #: The error message for an `ai` with an unknown argument.
 AI_USAGE = "type ai and a level (ai 3) or a persona (ai average), or ai off"
 #: The error message for a `next` without a game.
-NEXT_USAGE = "type next and a game: next othello, next chess same level 3, next sticks rows=1-3-5"
+NEXT_USAGE = (
+    "type next and a game: next othello, next chess same level 3, next sticks rows=1-3-5,"
+    " next chess clock 5+3"
+)
 #: The words for the sides in the next match: for each seat, the one that its player holds now.
 SEAT_WORDS = {"same": (0, 1), "swap": (1, 0)}
 #: Maximum number of moves that an error message lists.
@@ -209,7 +220,19 @@ def parse_line(line: str, model: Model) -> Action | None:
     if moves:
         choices = (f"{move.id} ({move.choice})" if move.choice else move.id for move in moves)
         return Unclear(f"{text} can be any of: {', '.join(choices)}")
-    return SendChat(text) if QUESTION.fullmatch(text) else _parse_command(text, model)
+    is_question = QUESTION.fullmatch(text) is not None or _asks_bot(text, model)
+    return SendChat(text) if is_question else _parse_command(text, model)
+
+
+def _asks_bot(text: str, model: Model) -> bool:
+    """Whether a line is a plain question to the room's bot: "why did you do that", "i am stuck".
+
+    A single word that is a command is that command.
+    """
+    if not model.chat_commands or text.lower() in COMMANDS or text.lower() in SHORT_FORMS:
+        return False
+    has_ai = any(each is not None and each.kind == "ai" for each in model.seats)
+    return parse_question(text, has_ai) is not None
 
 
 def _parse_slash(text: str, model: Model) -> Action:
@@ -281,7 +304,7 @@ def _parse_command(text: str, model: Model) -> Action:
         return TryMove(text)
     if model.moves:
         return Unclear(f"{text!r} is neither a move nor a command here. {moves_hint(model)}")
-    if name in move_words(model):
+    if name in move_words(model) or (model.running and NOTATION.fullmatch(text)):
         return Unclear(no_moves_reason(model))
     return Unclear(f"{text!r} is not a command. Type help for the commands.")
 
@@ -346,6 +369,8 @@ HELP = (
     ("", CommandName.CLAIM_WIN, "claim the win, when your opponent has gone"),
     ("", CommandName.CALL_DRAW, "call it a draw, when your opponent has gone"),
     ("", CommandName.LET_AI_PLAY, "let the AI play on for an opponent who has gone"),
+    ("", CommandName.TIME, "how much time both players have"),
+    ("", CommandName.ADD_TIME, "give your opponent 15 s more, eight times at most"),
     ("", CommandName.RECLAIM, "take your seat back from the AI that keeps it"),
     ("", CommandName.NAME, "change your name: name Ada"),
     ("", CommandName.MUTE, "hide what a person writes: mute NAME"),
@@ -376,6 +401,7 @@ PERMITTED_AS = {
     CommandName.CLAIM_WIN: "claim_win",
     CommandName.CALL_DRAW: "call_draw",
     CommandName.LET_AI_PLAY: "let_ai_play",
+    CommandName.ADD_TIME: "add_time",
     CommandName.RECLAIM: "reclaim_seat",
     CommandName.MUTE_ALL: "mute",
     CommandName.UNMUTE_ALL: "unmute",
@@ -399,28 +425,78 @@ def is_permitted(name: CommandName, model: Model) -> bool:
     return name not in PERMITTED_AS or model.permits(PERMITTED_AS[name])
 
 
-def help_text(model: Model) -> str:
-    """The help for all commands, without the short forms that are moves in this room.
+#: What follows `help` for the list of all commands.
+ALL_COMMANDS = "all"
+#: Maximum number of lines of the help of now: a terminal of ROWS shows them above the prompt, and
+#: the line that asked for them.
+MAX_HELP_LINES = ROWS - 2
 
-    It says which commands the server does not permit now.
+
+def help_text(model: Model, argument: str = "") -> str:
+    """The help for the commands of now, or with `all` for all commands, without the short forms
+    that are moves in this room.
+
+    Of the commands of now it has at most MAX_HELP_LINES: names only where there are more. That for
+    all says which commands are not permitted now.
     """
+    shows_all = argument.lower() == ALL_COMMANDS
+    rows = [*_speech_rows(model), *_command_rows(model, shows_all)]
+    if shows_all:
+        return "\n".join(_columns(rows))
+    room_for = MAX_HELP_LINES - 1
+    listed, others = rows, list[str]()
+    if len(rows) > room_for:
+        listed, others = rows[: room_for - 1], [usage for usage, _ in rows[room_for - 1 :]]
+    lines = _columns([*listed, ("help all", "every command, also those of other times")])
+    return "\n".join([*lines, *([f"  and: {', '.join(others)}"] if others else [])])
+
+
+def _columns(rows: Sequence[tuple[str, str]]) -> list[str]:
+    width = max(len(usage) for usage, _ in rows)
+    return [f"  {usage:<{width}}  {text}" for usage, text in rows]
+
+
+def _speech_rows(model: Model) -> list[tuple[str, str]]:
+    """What a line may be besides a command: a move, chat, a question to the bot."""
+    rows = [("MOVE", _move_help(model))] if model.moves or not model.running else []
+    rows.append(("/TEXT, say TEXT", "say something to the room (or: chat TEXT)"))
+    if model.chat_commands:
+        rows.append(("/help", "ask the room's bot what it can answer"))
+        rows.append(("QUESTION?", "ask in the chat; the bot knows some: what should I do?"))
+    return rows
+
+
+def _command_rows(model: Model, shows_all: bool) -> list[tuple[str, str]]:
+    """The commands with their short forms: all of them, or those that do something now."""
     hidden = move_words(model)
-    rows = [
+    return [
         (
             f"{name.value}, {short}" if short and short not in hidden else name.value,
             text if is_permitted(name, model) else f"{text} (not now)",
         )
         for short, name, text in HELP
+        if shows_all or (is_permitted(name, model) and _does_something(name, model))
     ]
-    ask = [
-        ("/help", "ask the room's bot what it can answer"),
-        ("QUESTION?", "ask in the chat; the bot knows some: what should I do?"),
-    ]
-    ask = ask if model.chat_commands else []
-    say = ("/TEXT, say TEXT", "say something to the room (or: chat TEXT)")
-    rows = [("MOVE", _move_help(model)), say, *ask, *rows]
-    width = max(len(usage) for usage, _ in rows)
-    return "\n".join(f"  {usage:<{width}}  {text}" for usage, text in rows)
+
+
+def _does_something(name: CommandName, model: Model) -> bool:
+    """Whether a command that is always permitted has something to show or to do now."""
+    match name:
+        case CommandName.MOVES:
+            return bool(model.moves)
+        case CommandName.LAST:
+            return model.ply > 0
+        case CommandName.BOARD | CommandName.PIECES:
+            return model.view is not None
+        case CommandName.THINKING:
+            return any(each is not None and each.kind == "ai" for each in model.seats)
+        case CommandName.TIME:
+            return model.clock is not None or (model.match is not None and bool(model.match.clock))
+        case CommandName.MUTE | CommandName.UNMUTE:
+            others = {*names.marks(model)} - {model.me}
+            return bool(others)
+        case _:
+            return True
 
 
 def _move_help(model: Model) -> str:
@@ -462,7 +538,8 @@ def next_command(
     """Returns the command for the room's next game, or an error in words.
 
     `argument` has the words of the game, by default the room's own, then in any order `same` (or
-    `swap`, the default) for the sides, `level` with a number, and options as NAME=VALUE.
+    `swap`, the default) for the sides, `level` with a number, `clock` with a time control (`-` for
+    none), and options as NAME=VALUE.
     """
     room = model.description
     if room is None:
@@ -470,12 +547,18 @@ def next_command(
     if name is not CommandName.NEXT:
         return _at_another_level(1 if name is CommandName.HARDER else -1, model, command_id)
     level: int | None = None
+    clock: str | None = None
     seats, options, game = (1, 0), dict[str, str](), list[str]()
     words_left = argument.split()
     while words_left:
         word = words_left.pop(0)
         option, equals, value = word.partition("=")
-        if equals:
+        if word.lower() == "clock":
+            try:
+                clock = format_control(parse_people(words_left.pop(0) if words_left else "?"))
+            except TimeControlError as error:
+                return str(error)
+        elif equals:
             options[option] = value
         elif word.lower() in SEAT_WORDS:
             seats = SEAT_WORDS[word.lower()]
@@ -487,7 +570,7 @@ def next_command(
         return NEXT_USAGE
     if not game:
         options = {**room.options, **options}
-    command = NextGame(command_id, "-".join(game) or room.game, options, seats, level)
+    command = NextGame(command_id, "-".join(game) or room.game, options, seats, level, clock)
     try:
         return msgspec.convert(msgspec.to_builtins(command), NextGame)
     except msgspec.ValidationError:

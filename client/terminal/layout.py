@@ -48,36 +48,69 @@ class Layout:
     sides: Mapping[str, int] = field(default_factory=dict)
 
 
-def lay_out(board: Grid | Sites, flip: bool = False, piece_width: int = 1) -> Layout:
+def lay_out(
+    board: Grid | Sites,
+    flip: bool = False,
+    piece_width: int = 1,
+    page: tuple[int, int] = (COLS, BOARD_ROWS),
+    cell: tuple[int, int] | None = None,
+) -> Layout:
     """Places the cells at least two characters apart, so that marks fit between them.
 
-    `flip` turns the board by 180 degrees. A piece is `piece_width` characters wide.
+    `flip` turns the board by 180 degrees. A piece is `piece_width` characters wide. `page` are the
+    columns and rows into which the board should fit. With `cell`, the columns and rows of a cell,
+    cells have this size, whether the board fits or not; the piece stands in the middle.
     """
     if isinstance(board, Grid):
-        return _lay_out_grid(board, flip, piece_width)
-    return _lay_out_sites(structs.replace(board, sites=_turned(board.sites)) if flip else board)
+        if cell is not None:
+            return _lay_out_cells(board, flip, cell)
+        return _lay_out_grid(board, flip, piece_width, page[0])
+    turned = structs.replace(board, sites=_turned(board.sites)) if flip else board
+    return _lay_out_sites(turned, page, cell)
 
 
 # --- grids
 
 
-def _lay_out_grid(grid: Grid, flip: bool, piece_width: int) -> Layout:
-    is_first_row_below = (grid.origin == "top-left") == flip
-    rows = range(grid.rows - 1, -1, -1) if is_first_row_below else range(grid.rows)
-    cols = range(grid.cols - 1, -1, -1) if flip else range(grid.cols)
+def _lay_out_grid(grid: Grid, flip: bool, piece_width: int, columns: int) -> Layout:
     first_col = FIRST_COL + piece_width - 1
     wide_step = 2 + piece_width
-    step = wide_step if first_col + wide_step * grid.cols <= COLS else wide_step - 1
+    step = wide_step if first_col + wide_step * grid.cols <= columns else wide_step - 1
     cells = {
-        name: (page_row, first_col + step * index)
-        for page_row, row in enumerate(rows)
-        for index, col in enumerate(cols)
-        if (name := _cell_id(grid, row, col)) is not None
+        name: (row, first_col + step * col) for name, (row, col) in _grid_cells(grid, flip).items()
     }
     layout = _with_labels(cells, ())
     if not layout.shows_ids:
         return layout
     return replace(layout, labels=tuple(_row_ends(cells, first_col + step * grid.cols)))
+
+
+def _grid_cells(grid: Grid, flip: bool) -> dict[str, tuple[int, int]]:
+    """The cells by their row and column as they are seen, from the top left corner."""
+    is_first_row_below = (grid.origin == "top-left") == flip
+    rows = range(grid.rows - 1, -1, -1) if is_first_row_below else range(grid.rows)
+    cols = range(grid.cols - 1, -1, -1) if flip else range(grid.cols)
+    return {
+        name: (seen_row, seen_col)
+        for seen_row, row in enumerate(rows)
+        for seen_col, col in enumerate(cols)
+        if (name := _cell_id(grid, row, col)) is not None
+    }
+
+
+def _lay_out_cells(grid: Grid, flip: bool, cell: tuple[int, int]) -> Layout:
+    """A grid whose cells touch each other; `cells` are their middles."""
+    width, height = cell
+    first_col = FIRST_COL - 1
+    cells = {
+        name: (row * height + height // 2, first_col + col * width + width // 2)
+        for name, (row, col) in _grid_cells(grid, flip).items()
+    }
+    layout = replace(_with_labels(cells, (), height - height // 2), cell_width=width)
+    if not layout.shows_ids:
+        return layout
+    right = first_col + width * grid.cols - 1
+    return replace(layout, labels=tuple(_row_ends(cells, right)))
 
 
 def _row_ends(cells: dict[str, tuple[int, int]], right: int) -> Iterator[tuple[int, int, str]]:
@@ -98,15 +131,21 @@ def _cell_id(grid: Grid, row: int, col: int) -> str | None:
 # --- sites
 
 
-def _lay_out_sites(board: Sites) -> Layout:
+def _lay_out_sites(
+    board: Sites, page: tuple[int, int], cell: tuple[int, int] | None = None
+) -> Layout:
     """Places sites in their proportions, rounded to characters.
 
     On a board with lines, neighbouring rows are two apart if they fit.
     """
+    col_steps: tuple[int, ...] = (4, 3, 2) if cell is None else (cell[0],)
+    row_steps: tuple[int, ...] = (2, 1) if board.lines else (1,)
+    if cell is not None:
+        row_steps = (cell[1],)
     xs, ys = [site.x for site in board.sites], [site.y for site in board.sites]
     lines = tuple(pair for line in board.lines for pair in pairwise(line))
-    x_scale = _scale(_min_gap_in_rows(board), max(xs) - min(xs), COLS - 6, (4, 3, 2))
-    y_scale = _scale(_min_gap(ys), max(ys) - min(ys), BOARD_ROWS - 1, (2, 1) if lines else (1,))
+    x_scale = _scale(_min_gap_in_rows(board), max(xs) - min(xs), page[0] - 6, col_steps)
+    y_scale = _scale(_min_gap(ys), max(ys) - min(ys), page[1] - 1, row_steps)
     cells = {
         site.id: (
             round((site.y - min(ys)) * y_scale),
@@ -155,10 +194,13 @@ def _min_gap_in_rows(board: Sites) -> float:
 # --- labels
 
 
-def _with_labels(cells: dict[str, tuple[int, int]], lines: tuple[tuple[str, str], ...]) -> Layout:
+def _with_labels(
+    cells: dict[str, tuple[int, int]], lines: tuple[tuple[str, str], ...], below: int = 1
+) -> Layout:
     """Adds column letters and row numbers if ids consist of them; else cells show their ids.
 
-    Ids of another form beside them, such as that of a store, have no label.
+    Ids of another form beside them, such as that of a store, have no label. The letters of upright
+    columns stand `below` rows below the middles of the last row.
     """
     parts = {name: part for name in cells if (part := _split_id(name)) is not None}
     if not parts:
@@ -167,19 +209,19 @@ def _with_labels(cells: dict[str, tuple[int, int]], lines: tuple[tuple[str, str]
     if rows is None:
         return Layout(cells, (), lines, shows_ids=True)
     labels = [(page_row, 0, f"{number:>2}") for page_row, number in rows.items()]
-    labels += _column_labels(cells, {name: part[0] for name, part in parts.items()})
+    labels += _column_labels(cells, {name: part[0] for name, part in parts.items()}, below)
     return Layout(cells, tuple(labels), lines)
 
 
 def _column_labels(
-    cells: dict[str, tuple[int, int]], columns: dict[str, str]
+    cells: dict[str, tuple[int, int]], columns: dict[str, str], below: int
 ) -> list[tuple[int, int, str]]:
     """Column letters below upright columns; above slanted ones, as on a hex board."""
     if not all(letters.isalpha() for letters in columns.values()):
         return []
     upright = _common_values((cells[name][1], letters) for name, letters in columns.items())
     if upright is not None:
-        bottom = 1 + max(page_row for page_row, _ in cells.values())
+        bottom = below + max(page_row for page_row, _ in cells.values())
         return [(bottom, col, letters) for col, letters in upright.items()]
     tops: dict[str, tuple[int, int]] = {}
     for name, letters in columns.items():

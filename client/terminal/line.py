@@ -7,6 +7,7 @@ so that a list of moves can be piped in, and it ends with the match.
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from contextlib import aclosing, suppress
 from typing import Any, Protocol, cast
 
@@ -19,6 +20,7 @@ from client.errors import PlyroomError, Refused
 from client.messages import LoggedEvent, RoomMessage
 from client.model import Model, apply
 from client.terminal import words
+from client.terminal.clocks import LowTime, time_text
 from client.terminal.commands import (
     PARSERS,
     ROOM_COMMANDS,
@@ -44,6 +46,7 @@ from server.commands import (
     Hint,
     HintKind,
     Move,
+    Rematch,
     Sit,
 )
 from server.protocol.codes import Code
@@ -64,6 +67,8 @@ ANSWERS_TO_ABSENCE = {
     CommandName.CLAIM_WIN, CommandName.CALL_DRAW, CommandName.LET_AI_PLAY, CommandName.QUIT
 }  # fmt: skip
 
+#: What follows a command that a user on a terminal must confirm, to confirm it at once.
+CONFIRMED = "yes"
 #: The commands that a user on a terminal must confirm, each with the question.
 QUESTIONS = {
     CommandName.RESIGN: "Resign the match? yes or no",
@@ -96,7 +101,8 @@ class LineMode:
 
     With `sit` the user takes a free seat. `brief` leaves the boards out. `invite` prints how to
     invite an opponent. `read_move` reads what is neither a move by its id nor a command; without it
-    only the game's own notation is a move.
+    only the game's own notation is a move. `on_message` is called with the model after each
+    message, for a screen that draws it: moves and searches are then not printed.
     """
 
     def __init__(
@@ -111,12 +117,25 @@ class LineMode:
         brief: bool = False,
         invite: bool = False,
         read_move: MoveReader | None = None,
+        on_message: Callable[[Model, RoomMessage], None] | None = None,
     ) -> None:
         self._read_move = read_move
+        self._on_message = on_message
         self._connection = connection
         self._lines = lines
         self._output = output
-        self._transcript = Transcript(output, address, brief=brief)
+        self._transcript = Transcript(
+            output,
+            address,
+            brief=brief,
+            server_ms=connection.server_ms,
+            is_drawn=on_message is not None,
+        )
+        #: The match that was over when this player sat down.
+        self._earlier_match: str | None = None
+        self._low_time = LowTime()
+        #: Set when the model has changed, for the clock.
+        self._ticked = asyncio.Event()
         self._should_sit = sit
         self._should_invite = invite
         self._model = Model(room=room, me=connection.identity)
@@ -143,11 +162,14 @@ class LineMode:
         """
         following = asyncio.create_task(self._follow(), name="plyroom room")
         reading = asyncio.create_task(self._read(), name="plyroom input")
-        tasks = [following, reading]
+        watching = asyncio.create_task(self._watch_clock(), name="plyroom clock")
+        tasks = [following, reading, watching]
         if not self._output.interactive:
             tasks.append(asyncio.create_task(self._read_pipe(), name="plyroom pipe"))
         try:
-            done, _ = await asyncio.wait({following, reading}, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(
+                {following, reading, watching}, return_when=asyncio.FIRST_COMPLETED
+            )
             for task in done:
                 task.result()
         finally:
@@ -160,8 +182,34 @@ class LineMode:
             async for message in messages:
                 await self._receive(message)
                 self._changed.set()
-                if self._transcript.is_over(self._model) and not self._output.interactive:
+                self._ticked.set()
+                if self._ends_pipe:
                     return
+
+    @property
+    def _ends_pipe(self) -> bool:
+        """Whether the match is over that this run was to play or to watch, without a terminal."""
+        match = self._model.match
+        is_earlier = match is not None and match.id == self._earlier_match
+        return (
+            self._transcript.is_over(self._model)
+            and not is_earlier
+            and not self._output.interactive
+        )
+
+    async def _watch_clock(self) -> None:
+        """Says once when this player's time becomes low."""
+        loop = asyncio.get_running_loop()
+        while True:
+            self._ticked.clear()
+            now_ms, end_s = self._connection.server_ms(), None
+            if warning := self._low_time.warning(self._model, now_ms):
+                self._output.report(warning)
+            if (due_ms := self._low_time.due_ms(self._model)) is not None:
+                end_s = loop.time() + max(1, due_ms - now_ms) / 1000
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(end_s):
+                    await self._ticked.wait()
 
     async def _receive(self, message: RoomMessage) -> None:
         """Updates the model and prints the message; the first snapshot introduces the room."""
@@ -171,6 +219,8 @@ class LineMode:
             await self._introduce()
         else:
             self._transcript.show(before, self._model, message)
+        if self._on_message is not None:
+            self._on_message(self._model, message)
 
     async def _introduce(self) -> None:
         """Prints the room and its players, and with `sit` takes a free seat."""
@@ -186,7 +236,7 @@ class LineMode:
         if model.my_seat is not None:
             side = words.side_name(words.board_of(model), model.my_seat)
             self._output.report(
-                f"You hold a seat here: {side}. (To play as another person, use --as NAME.)"
+                f"You hold a seat here: {side}. (To play as another person, use --name NAME.)"
             )
             return
         for seat, occupant in enumerate(model.seats):
@@ -194,12 +244,25 @@ class LineMode:
                 v = await self._send(Sit(id=self._connection.new_id(), seat=seat))
                 if v is not None:
                     self._transcript.seated_at_v = v
+                    side = words.side_name(words.board_of(model), seat)
+                    is_over = model.match is not None and model.match.over is not None
+                    self._output.report(f"You {'have the seat' if is_over else 'play'} {side}.")
+                    await self._ask_for_next_match()
                     return
         self._output.report(
             "Nobody can take a seat here now: you are watching."
             if None in model.seats
             else "Both seats are taken: you are watching."
         )
+
+    async def _ask_for_next_match(self) -> None:
+        """Offers a rematch where a match was over when this player sat down, without a terminal:
+        nobody else would ask for it, and the match that is over does not end the run.
+        """
+        match = self._model.match
+        if match is not None and match.over is not None and not self._output.interactive:
+            self._earlier_match = match.id
+            await self._send(Rematch(id=self._connection.new_id()))
 
     async def _read(self) -> None:
         while True:
@@ -352,7 +415,7 @@ class LineMode:
         if name in (CommandName.MUTE, CommandName.UNMUTE):
             self._output.report(self._transcript.mute(self._model, name, argument))
             self._transcript.prompt(self._model)
-        elif name in QUESTIONS and self._output.interactive and is_permitted(name, self._model):
+        elif self._must_confirm(name, argument):
             self._unconfirmed = name
             self._output.prompt(QUESTIONS[name])
         elif name is CommandName.THINKING and argument in words.THINKING_SETTING_TEXTS:
@@ -362,6 +425,9 @@ class LineMode:
             self._transcript.prompt(self._model)
         elif name in ROOM_COMMANDS:
             await self._run_room_command(name)
+        elif name is CommandName.TIME:
+            self._output.print(time_text(self._model, self._connection.server_ms()))
+            self._transcript.prompt(self._model)
         elif name is CommandName.HINT:
             await self._ask_for_hint(argument)
         elif name is CommandName.NAME:
@@ -371,8 +437,17 @@ class LineMode:
                 parse(name, argument, self._model, self._connection.new_id())
             )
         else:
-            self._output.print(answer_query(self._model, name, argument, self._output.colours))
+            answer = answer_query(
+                self._model, name, argument, self._output.colours, self._output.has_figures
+            )
+            self._output.print(answer)
             self._transcript.prompt(self._model)
+
+    def _must_confirm(self, name: CommandName, argument: str) -> bool:
+        """Whether to ask before a command: in a pipe nobody answers, and `resign yes` has."""
+        if name not in QUESTIONS or not self._output.interactive:
+            return False
+        return argument.lower() != CONFIRMED and is_permitted(name, self._model)
 
     async def _send_or_report(self, command: ClientCommand | str) -> None:
         """Sends a command, or prints the error in its place."""

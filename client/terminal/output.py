@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from client.terminal.board import DrawnBoard
@@ -14,6 +14,8 @@ from client.terminal.wrapping import count_rows, wrap
 ERASE_LINE = "\r\x1b[K"
 #: Goes to the line above and erases it.
 ERASE_LINE_ABOVE = "\x1b[A\x1b[K"
+#: The values that Python itself gives LC_CTYPE.
+COERCED = ("C.UTF-8", "C.utf8", "UTF-8")
 #: The width of a line if the output is not a terminal, in columns.
 PIPE_WIDTH = 80
 
@@ -36,12 +38,18 @@ class Output:
         interactive: bool,
         colours: int = NO_COLOURS,
         erases: bool = False,
+        has_figures: bool = False,
     ) -> None:
         self.colours = colours
         self.interactive = interactive
+        #: Whether boards have figures and dark squares in place of letters.
+        self.has_figures = has_figures
         self._data = data
         self._messages = messages
         self._prompt = ""
+        #: Gives the times before the prompt, and the whole line as it was last written.
+        self._clocks: Callable[[], str] = str
+        self._written = ""
         self._erases = erases
         self._is_erasable = False
         #: The boards that were reported as too wide: their width and the terminal's, in columns.
@@ -81,19 +89,28 @@ class Output:
         """Prints a message for the user: about progress, or about an error."""
         self._print_lines((self._messages, _wrapped(text, self._messages)))
 
-    def prompt(self, prompt: str, is_waiting: bool = False) -> None:
+    def prompt(
+        self, prompt: str, is_waiting: bool = False, clocks: Callable[[], str] = str
+    ) -> None:
         """Shows a prompt for input; on a terminal, nothing if it is shown already.
 
-        With `is_waiting` it only says what the program waits for.
+        With `is_waiting` it only says what the program waits for. `clocks` gives the times of the
+        players for each time that the prompt is written; other times are no other prompt.
         """
         if self.interactive:
-            if self._prompt != f"{prompt} > ":
+            if self._prompt != prompt:
                 self.end_prompt()
-                self._prompt = f"{prompt} > "
+                self._prompt, self._clocks = prompt, clocks
                 self._is_erasable = is_waiting and self._erases
-                self._write(self._data, self._prompt)
+                self._write_prompt()
         else:
-            self._write(self._data, f"? {prompt}\n")
+            times = clocks()
+            self._write(self._data, f"? {prompt} ({times})\n" if times else f"? {prompt}\n")
+
+    def _write_prompt(self) -> None:
+        times = self._clocks()
+        self._written = f"{times}. {self._prompt} > " if times else f"{self._prompt} > "
+        self._write(self._data, self._written)
 
     def clear_prompt(self) -> None:
         """Marks the prompt as answered: the user typed a line, which ended the prompt's line."""
@@ -108,7 +125,7 @@ class Output:
     def _leave_prompt(self) -> None:
         """Ends the line of the prompt, or erases it."""
         if self._is_erasable:
-            rows = count_rows(self._prompt, _columns())
+            rows = count_rows(self._written, _columns())
             self._write(self._data, ERASE_LINE + ERASE_LINE_ABOVE * (rows - 1))
         else:
             self._write(self._data, "\n")
@@ -130,7 +147,7 @@ class Output:
         for stream, text in lines:
             self._write(stream, f"{text}\n")
         if self._prompt:
-            self._write(self._data, self._prompt)
+            self._write_prompt()
 
     @staticmethod
     def _write(stream: TextIO, text: str) -> None:
@@ -164,8 +181,24 @@ def count_colours(stream: TextIO, environ: Mapping[str, str] = os.environ) -> in
     return FIXED_COLOURS if has_fixed else ANSI_COLOURS
 
 
-def standard_output() -> Output:
-    """The output to this process's stdout and stderr."""
+def shows_figures(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:
+    """Whether boards have figures on a stream: it is a terminal, not a dumb one, whose locale is
+    UTF-8.
+
+    The encoding of the stream does not tell: in the locale C Python writes UTF-8 (PEP 538 and 540),
+    and sets LC_CTYPE to say so.
+    """
+    if not stream.isatty() or environ.get("TERM", "") in ("", "dumb"):
+        return False
+    names = [environ.get(name, "") for name in ("LC_ALL", "LC_CTYPE", "LANG")]
+    if names[1] in COERCED and names[2] in ("", "C", "POSIX"):
+        names[1] = ""
+    locale = next(filter(None, names), "")
+    return locale.lower().endswith(("utf-8", "utf8")) and (stream.encoding or "").lower() == "utf-8"
+
+
+def standard_output(is_ascii: bool = False) -> Output:
+    """The output to this process's stdout and stderr; with `is_ascii` boards have letters only."""
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
     return Output(
         sys.stdout,
@@ -173,4 +206,5 @@ def standard_output() -> Output:
         interactive,
         count_colours(sys.stdout),
         erases=os.environ.get("TERM", "") not in ("", "dumb"),
+        has_figures=not is_ascii and shows_figures(sys.stdout),
     )

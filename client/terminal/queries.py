@@ -6,23 +6,29 @@ from client.terminal.board import DrawnBoard, draw_board, pieces_text
 from client.terminal.commands import CommandName, help_text, no_moves_reason, sorted_ids
 
 
-def draw_current_board(model: Model, colours: int) -> DrawnBoard | str:
+def draw_current_board(model: Model, colours: int, has_figures: bool = False) -> DrawnBoard | str:
     """The current board, seen from the viewer's side; a sentence if there is none."""
     board = words.board_of(model)
     if board is None or model.view is None:
         return "There is no board yet."
     flip = board.board.flips and model.my_seat == 1
     over = model.match.over if model.match is not None else None
-    state = model.view.text if over is None else words.result_text(board, over, model.my_seat)
-    return draw_board(board, model.view, colours, flip, state)
+    state = (
+        model.view.text
+        if over is None
+        else words.result_text(board, over, words.result_seat(model))
+    )
+    return draw_board(board, model.view, colours, flip, state, has_figures)
 
 
-def answer_query(model: Model, name: CommandName, argument: str, colours: int) -> DrawnBoard | str:
+def answer_query(
+    model: Model, name: CommandName, argument: str, colours: int, has_figures: bool = False
+) -> DrawnBoard | str:
     """The output of a command that only shows a part of the room."""
     board = words.board_of(model)
     match name:
         case CommandName.BOARD:
-            return draw_current_board(model, colours)
+            return draw_current_board(model, colours, has_figures)
         case CommandName.PIECES if board is not None and model.view is not None:
             return pieces_text(board, model.view, argument)
         case CommandName.MOVES:
@@ -45,6 +51,6 @@ def answer_query(model: Model, name: CommandName, argument: str, colours: int) -
         case CommandName.THINKING:
             return "The AI has reported no scores."
         case CommandName.HELP:
-            return help_text(model)
+            return help_text(model, argument)
         case _:
             return "There is no board yet."

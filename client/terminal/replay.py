@@ -12,6 +12,7 @@ from client.terminal.board import DrawnBoard, draw_board
 from client.terminal.colours import NO_COLOURS
 from client.terminal.output import Output
 from engine.view import PositionView
+from server.time_controls import show_time
 
 #: The help for the keys.
 HELP = """\
@@ -33,8 +34,8 @@ def title_lines(record: MatchRecord) -> list[str]:
         for seat, occupant in enumerate(record.seats)
     )
     lines = [
-        f"{record.title}{words.options_text(record.options, record.options_text)}, "
-        f"match {record.match}, {length_text(record)}",
+        f"{record.title}{words.options_text(record.options, record.options_text)}"
+        f"{words.clock_suffix(record.clock)}, match {record.match}, {length_text(record)}",
         players,
     ]
     if record.over is None:
@@ -42,6 +43,12 @@ def title_lines(record: MatchRecord) -> list[str]:
     if record.withheld:
         lines.append(record.withheld)
     return lines
+
+
+def left_text(record: MatchRecord, ply: int) -> str:
+    """The time that a move left its player, " [4:58]"; "" in a match without a clock."""
+    left_ms = record.left_ms[ply] if ply < len(record.left_ms) else None
+    return "" if left_ms is None else f" [{show_time(left_ms)}]"
 
 
 def length_text(record: MatchRecord) -> str:
@@ -60,15 +67,15 @@ def ply_lines(
     ply: int,
     colours: int = NO_COLOURS,
     report: AnalysisReport | None = None,
+    has_figures: bool = False,
 ) -> list[str | DrawnBoard]:
     """The position after `ply` plies: last move, AI's search, analysis, board, and final result."""
     after = views[ply] if ply < len(views) else None
     lines: list[str | DrawnBoard] = ["Start"]
     if ply > 0:
         played = record.moves[ply - 1]
-        lines = [
-            words.move_line(record.view, ply - 1, words.seat_of(played, ply - 1), played, after)
-        ]
+        line = words.move_line(record.view, ply - 1, words.seat_of(played, ply - 1), played, after)
+        lines = [line + left_text(record, ply - 1)]
     search, assessment = record.thoughts.get(str(ply - 1)), record.assessments.get(str(ply - 1))
     if search is not None:
         lines += search.log.splitlines()
@@ -85,10 +92,18 @@ def ply_lines(
     if ply == len(record.moves) and record.over is not None:
         result = words.result_text(record.view, record.over)
     if record.view is not None and ply < len(views):
-        lines.append(draw_board(record.view, views[ply], colours, state=result))
+        lines.append(
+            draw_board(record.view, views[ply], colours, state=result, has_figures=has_figures)
+        )
     elif result is not None:
         lines.append(result)
     return lines
+
+
+def _lines(
+    output: Output, record: MatchRecord, views: Views, ply: int, report: AnalysisReport | None
+) -> list[str | DrawnBoard]:
+    return ply_lines(record, views, ply, output.colours, report, output.has_figures)
 
 
 def print_match(
@@ -102,7 +117,7 @@ def print_match(
     _print_head(record, output, report)
     for ply in range(len(record.moves) + 1) if only is None else [only]:
         output.print("")
-        for line in ply_lines(record, views, ply, output.colours, report):
+        for line in _lines(output, record, views, ply, report):
             output.print(line)
 
 
@@ -152,7 +167,7 @@ def step_through(
     numbers = move_numbers(record)
     while True:
         output.print("")
-        for line in ply_lines(record, views, ply, output.colours, report):
+        for line in _lines(output, record, views, ply, report):
             output.print(line)
         chosen = _prompt_for_ply(output, read, ply, numbers, length_text(record))
         if chosen is None:

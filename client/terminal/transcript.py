@@ -1,6 +1,7 @@
 """Prints what happens in a room as lines: moves, boards, results, chat, searches and presence."""
 
 import asyncio
+from collections.abc import Callable
 from typing import assert_never
 
 import msgspec
@@ -9,6 +10,7 @@ from client.address import Address
 from client.messages import LoggedEvent, RoomMessage
 from client.model import Model
 from client.terminal import names, words
+from client.terminal.clocks import HELD_TEXTS, clocks_text
 from client.terminal.commands import CommandName
 from client.terminal.muted import MutedFile
 from client.terminal.output import Output
@@ -20,15 +22,18 @@ from server.events import (
     Configured,
     Declined,
     Finished,
+    Held,
     Moved,
     Muted,
     Offered,
     PlayerReturned,
+    Released,
     Renamed,
     Said,
     SeatLeft,
     SeatTaken,
     Started,
+    TimeAdded,
     TookBack,
     Unmuted,
 )
@@ -54,6 +59,8 @@ SPECTATOR_ADVICE = (
     "quit to leave."
 )
 
+#: The bot's words about itself, after the earlier chat.
+BOT_INTRODUCTION = "<Plyroom> I am the room's bot. Type /help, or call me: @bot, how do I win?"
 #: What follows a line of chat that not everyone reads, by its `to`.
 READERS = {"spectators": " (to spectators)", "author": " (only you see this)"}
 #: Maximum number of lines of earlier chat that are printed at the beginning.
@@ -64,13 +71,26 @@ class Transcript:
     """Prints the messages about one room, and the prompts.
 
     A move is printed when the view after it arrives, because that has its notation. `brief` leaves
-    the boards out.
+    the boards out, `is_drawn` the moves and searches too, because a screen draws them. `server_ms`
+    is the server's time, in ms since 1970, for the clocks.
     """
 
-    def __init__(self, output: Output, address: Address, *, brief: bool) -> None:
+    def __init__(
+        self,
+        output: Output,
+        address: Address,
+        *,
+        brief: bool,
+        server_ms: Callable[[], int],
+        is_drawn: bool = False,
+    ) -> None:
         self._output = output
+        self._server_ms = server_ms
+        #: The room as it was last shown, whose clocks a prompt shows again.
+        self._shown: Model | None = None
         self._address = address
         self._brief = brief
+        self._is_drawn = is_drawn
         #: The v at which this player sat down: a match that ended earlier does not end line mode.
         self.seated_at_v = 0
         #: Moves that wait for their notation: ply, seat and move.
@@ -93,17 +113,21 @@ class Transcript:
             for seat, occupant in enumerate(model.seats)
         ]
         self._output.report(f"{', '.join(players)}")
+        if model.description is not None and model.description.goal:
+            self._output.report(model.description.goal)
         if score := words.series_text(model):
             self._output.report(score)
         earlier = [line for line in model.chat if line.identity not in self._muted]
         for line in earlier[-MAX_EARLIER_CHAT_LINES:]:
             self._output.print(f"<{self._author(model, line)}> {words.quoted(line.text)}")
+        if model.chat_commands and self._output.interactive:
+            self._output.report(BOT_INTRODUCTION)
 
     def introduce_match(self, model: Model) -> None:
         """Tells a spectator how to take part, and prints the result of a match that is over
         already, unless the board with it follows.
         """
-        if model.my_seat is None and self._output.interactive:
+        if model.my_seat is None and not self.seated_at_v and self._output.interactive:
             self._output.report(SPECTATOR_ADVICE)
         if model.match is not None and model.match.over is not None:
             self._is_result_unprinted = True
@@ -128,6 +152,7 @@ class Transcript:
 
     def show(self, before: Model, model: Model, message: RoomMessage) -> None:
         """Prints a message that turned the model `before` into `model`."""
+        self._shown = model
         if not _precedes_view(message):
             self._print_moves(model, message if isinstance(message, View) else None)
         match message:
@@ -180,12 +205,16 @@ class Transcript:
             case Started(number=number, title=str() as title):
                 # The names of the sides follow with the description of the game.
                 self._output.print(f"Match {number}: {words.quoted(title)}")
-            case Started(number=number, seats=seats):
+            case Started(number=number, seats=seats, clock=clock):
                 players = " against ".join(
                     f"{words.quoted(occupant.name)} ({words.side_name(board, seat)})"
                     for seat, occupant in enumerate(seats)
                 )
-                self._output.print(f"Match {number}: {players}")
+                self._output.print(f"Match {number}: {players}{words.clock_suffix(clock)}")
+            case SeatTaken(occupant=taker) if (
+                taker.identity == model.me and message.v <= self.seated_at_v
+            ):
+                pass  # the user has read it already
             case SeatTaken(seat=seat, occupant=occupant):
                 self._arriving.add(seat)
                 self._output.report(
@@ -220,6 +249,14 @@ class Transcript:
                 self._output.report(f"{words.player_name(model, seat)} {verb} {title}.")
             case Declined(seat=seat, what=what):
                 self._output.report(f"{words.player_name(model, seat)} declined the {what}.")
+            case TimeAdded(seat=seat, ms=ms):
+                giver = words.player_name(model, 1 - seat)
+                receiver = words.player_name(model, seat)
+                self._output.report(f"{giver} gives {receiver} {ms // 1000} s more.")
+            case Held(why=why):
+                self._output.report(f"The clock stands: {HELD_TEXTS.get(why, why)}.")
+            case Released() if times := clocks_text(model, self._server_ms()):
+                self._output.report(f"The clock goes on: {times}.")
             case AiTookOver(seat=seat):
                 self._output.report(f"{words.player_name(model, seat)} plays on.")
             case PlayerReturned(seat=seat):
@@ -232,6 +269,12 @@ class Transcript:
                     "The bot may help both players with positions now."
                     if has_help
                     else "The bot no longer helps people who play each other."
+                )
+            case Configured(clock=str() as clock) if model.clock != before.clock:
+                self._output.report(
+                    "The next match has no clock."
+                    if model.clock is None
+                    else f"The next match has the clock {words.control_name(clock)}."
                 )
             case Configured(thinking=setting) if setting in words.THINKING_SETTING_TEXTS:
                 self._output.report(words.THINKING_SETTING_TEXTS[setting])
@@ -277,7 +320,7 @@ class Transcript:
         stands below the board of this view.
         """
         board = words.board_of(model)
-        for ply, seat, played in self._unprinted_moves:
+        for ply, seat, played in [] if self._is_drawn else self._unprinted_moves:
             after = view.view if view is not None and view.ply == ply + 1 else None
             self._output.print(words.move_line(board, ply, seat, played, after))
         self._unprinted_moves.clear()
@@ -288,7 +331,7 @@ class Transcript:
         match = model.match
         if self._is_result_unprinted and match is not None and match.over is not None:
             board = words.board_of(model)
-            self._output.print(words.result_text(board, match.over, model.my_seat))
+            self._output.print(words.result_text(board, match.over, words.result_seat(model)))
         self._is_result_unprinted = False
         if self._is_score_unprinted and match is not None and match.over is not None:
             self._is_score_unprinted = False
@@ -306,7 +349,9 @@ class Transcript:
             or message.view.turn in (None, my_seat)
             or message.ply == 0
         ):
-            self._output.print(draw_current_board(model, self._output.colours))
+            self._output.print(
+                draw_current_board(model, self._output.colours, self._output.has_figures)
+            )
             self._is_result_unprinted = False  # it stands below the board
         self._print_result(model)
         if self._output.interactive:
@@ -314,6 +359,8 @@ class Transcript:
 
     def _show_thinking(self, model: Model, thinking: Thinking) -> None:
         """Prints a due report of a search, and the log of a strategy that is done."""
+        if self._is_drawn:
+            return
         if thinking.log:
             self._output.print(thinking.log.rstrip("\n"))
         if self._search_reports.is_due(thinking, asyncio.get_running_loop().time()):
@@ -366,14 +413,18 @@ class Transcript:
         """Asks for a move, if it is this player's turn and the board has arrived; a terminal shows
         a prompt at any time.
         """
+        self._shown = model
         if model.moves and model.view is not None:
             if model.claim is not None:
                 self._output.report(f"You may claim a draw ({model.claim}): type claim.")
-            self._output.prompt(
-                "Your move (or help)" if self._output.interactive else model.view.text
-            )
+            text = "Your move (or help)" if self._output.interactive else model.view.text
+            self._output.prompt(text, clocks=self._times)
         elif self._output.interactive and not _precedes_turn(model):
-            self._output.prompt(words.waiting_text(model), is_waiting=True)
+            self._output.prompt(words.waiting_text(model), is_waiting=True, clocks=self._times)
+
+    def _times(self) -> str:
+        """The clocks of the room as it is now; "" without clocks."""
+        return "" if self._shown is None else clocks_text(self._shown, self._server_ms())
 
     def prompt_after_match(self, model: Model) -> None:
         """Asks what to do after a match, on a terminal."""

@@ -13,6 +13,7 @@ from server.bidi import isolated
 from server.events import Occupant
 from server.protocol.assessments import Assessment
 from server.protocol.messages import MatchResult, Played, Proposal, Thinking
+from server.time_controls import TimeControl, TimeControlError, parse_control, show_control
 
 #: The beginning of the path of a page in a text of the room's bot.
 PAGE_PATH = re.compile(r"(?<!\S)/(match|glass|learn)(?=[/?])")
@@ -27,9 +28,9 @@ BAR_WIDTH = 10
 #: The text while a game is being compiled.
 GETTING_READY = "getting ready, once per installation"
 #: The terminations without a result.
-NO_RESULT_TERMINATIONS = ("abort", "failure")
+NO_RESULT_TERMINATIONS = ("abort", "failure", "noshow")
 #: The terminations that are a draw if nobody won.
-DRAW_TERMINATIONS = ("board", "claim", "agreement", "gone")
+DRAW_TERMINATIONS = ("board", "claim", "agreement", "gone", "flag")
 #: The sentence for each code of a reason why a room cannot be played.
 FROZEN_TEXTS = {
     "room.newer": (
@@ -121,6 +122,13 @@ def result_text(board: BoardView | None, over: MatchResult, my_seat: int | None 
     if over.how in DRAW_TERMINATIONS:
         return f"Draw{points_text(over, my_seat or 0)}: {over.reason}."
     return f"{'No result' if over.how in NO_RESULT_TERMINATIONS else 'Match over'}: {over.reason}."
+
+
+def result_seat(model: Model) -> int | None:
+    """The seat whose player reads a result as their own; None for spectators, and where one person
+    plays both sides.
+    """
+    return None if model.is_one_screen else model.my_seat
 
 
 def points_text(over: MatchResult, seat: int) -> str:
@@ -235,6 +243,25 @@ def options_text(options: dict[str, str], text: str = "") -> str:
     return f" ({text})" if text else ""
 
 
+def control_of(text: str | None) -> TimeControl | None:
+    """The time control with this text in the log; None for none, and for one of a newer server."""
+    try:
+        return None if text is None else parse_control(text)
+    except TimeControlError:
+        return None
+
+
+def control_name(text: str) -> str:
+    """A time control as people write it: "5+3"; one of a newer server as it is in the log."""
+    control = control_of(text)
+    return text if control is None else show_control(control)
+
+
+def clock_suffix(text: str | None) -> str:
+    """The time control after the name of a game: ", 5+3"; "" without one."""
+    return "" if text is None else f", {control_name(text)}"
+
+
 def waiting_text(model: Model) -> str:
     """The prompt while the viewer has no move to play: what the room waits for."""
     if not model.running:
@@ -246,11 +273,12 @@ def waiting_text(model: Model) -> str:
 
 
 def room_title(model: Model) -> str:
-    """The game and its options: "Sticks (Rows of 1, 3, 5 and 7 sticks)"."""
+    """The game, its options and its clock: "Sticks (Rows of 1, 3, 5 and 7 sticks), 5+3"."""
     if model.description is None:
         return "Plyroom"
     described = model.description
-    return described.title + options_text(described.options, described.options_text)
+    options = options_text(described.options, described.options_text)
+    return f"{described.title}{options}{clock_suffix(model.clock)}"
 
 
 def series_text(model: Model) -> str:
@@ -279,11 +307,13 @@ def points_of(halves: int) -> str:
 
 
 def proposal_text(offer: Proposal) -> str:
-    """A proposal of the next game: "Sticks (rows 1-3-5-7), with the sides swapped"."""
+    """A proposal of the next game: "Kalah (six houses), 5+3, with the sides swapped"."""
     sides = "on the same sides" if offer.seats == (0, 1) else "with the sides swapped"
     level = "" if offer.level is None else f", level {offer.level}"
     title = quoted(offer.title or offer.game or "")
-    return f"{title}{options_text(offer.options or {})}, {sides}{level}"
+    options = options_text(offer.options or {}, offer.options_text)
+    clock = ", without a clock" if offer.clock == "-" else clock_suffix(offer.clock)
+    return f"{title}{options}{clock}, {sides}{level}"
 
 
 def next_match_text(model: Model) -> str:

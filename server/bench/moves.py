@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import click
@@ -131,8 +132,14 @@ async def first_page_s(process: Process) -> float:
     return time.perf_counter() - process.started_s
 
 
-async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> None:
-    """Runs the benchmark and prints its figures, most of them with a target."""
+async def measure(
+    rounds: int, seconds: float, matches: int, folder: Path, clock: str | None
+) -> None:
+    """Runs the benchmark and prints its figures, most of them with a target.
+
+    The matches have the time control `clock`, if it is not None.
+    """
+    make = partial(make_pair, clock=clock)
     start_times_s = []
     for _ in range(rounds + 1):
         async with spawn(*server_command(folder / "start")) as process:
@@ -146,7 +153,7 @@ async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> No
             *server_command(folder / f"data{number}"), environment=UNLIMITED_ENVIRON
         ) as server:
             for name, count, per_s in LOADS:
-                load = await play(server.port, server.pid, make_pair, count, seconds, per_s)
+                load = await play(server.port, server.pid, make, count, seconds, per_s)
                 figures.setdefault(name, []).append(load)
         async with spawn(sys.executable, "-m", "server.bench", "moves", "--relay") as relay_process:
             for name, count in (("relay 50 pairs", 50), ("relay 500 pairs", 500)):
@@ -180,7 +187,7 @@ async def measure(rounds: int, seconds: float, matches: int, folder: Path) -> No
         print(f"{f'  the same in raw fsyncs, {name}':48} {value / disk_ms:9.2f} x")
     report(
         f"memory per live match, of {matches}",
-        await memory_per_match(folder / "memory", matches) / 1024,
+        await memory_per_match(folder / "memory", matches, make) / 1024,
         "KB",
         35,
     )
@@ -251,7 +258,7 @@ def private_database() -> Iterator[tuple[str, int]]:
         yield server.url(TEMPLATE), server.pid
 
 
-async def memory_per_match(folder: Path, matches: int) -> float:
+async def memory_per_match(folder: Path, matches: int, make: MakePair = make_pair) -> float:
     """The resident memory of a live match with both sockets open and one move played, in bytes: the
     growth of the server's memory divided by `matches`.
     """
@@ -263,7 +270,7 @@ async def memory_per_match(folder: Path, matches: int) -> float:
             await asyncio.sleep(1)
         before = resident_bytes(server.pid)
         meter = Meter(None)
-        pairs = [await make_pair(server.port, meter, number) for number in range(matches)]
+        pairs = [await make(server.port, meter, number) for number in range(matches)]
         for pair in pairs:
             pair.move()
         meter.close()  # no pair plays a second move
@@ -297,6 +304,7 @@ def _have_rooms_closed(server: Process) -> bool:
     "--database", help="Only compare moves on this empty PostgreSQL database with SQLite."
 )
 @click.option("--postgres", is_flag=True, help="The same with a private PostgreSQL server.")
+@click.option("--clock", help="The time control of the matches, as in 300+3.  [default: none]")
 @click.option("--relay", "as_relay", is_flag=True, hidden=True)
 def main(
     rounds: int,
@@ -305,6 +313,7 @@ def main(
     data: Path | None,
     database: str | None,
     postgres: bool,
+    clock: str | None,
     as_relay: bool,
 ) -> None:
     """Measure the server: its start, and the rate, CPU time, latency and memory of moves."""
@@ -323,6 +332,6 @@ def main(
         elif database is not None:
             uvloop.run(compare(rounds, seconds, folder, database, None))
         else:
-            uvloop.run(measure(rounds, seconds, matches, folder))
+            uvloop.run(measure(rounds, seconds, matches, folder, clock))
     finally:
         shutil.rmtree(folder)

@@ -99,8 +99,10 @@ class Meter:
         self._is_open = False
 
 
-async def make_pair(port: int, meter: Meter, number: int, meet: bool = True) -> Pair:
-    """Makes two guests and a room in which they start a match.
+async def make_pair(
+    port: int, meter: Meter, number: int, meet: bool = True, clock: str | None = None
+) -> Pair:
+    """Makes two guests and a room in which they start a match, with a clock if `clock` names one.
 
     As real clients do, the host of a cluster joins the new room on a second socket, which names it,
     and the guest names the room at once, so that they meet on one node. Without `meet` both stay on
@@ -109,7 +111,8 @@ async def make_pair(port: int, meter: Meter, number: int, meet: bool = True) -> 
     host = RequestClient(await connect(port))
     welcome = await host.request("welcome", t="hello", protocol=1, name=f"p{number}-0")
     seats = [{"who": "me"}, {"who": "open"}]
-    create = await host.request("ack", t="create", id="create", game="tic-tac-toe", seats=seats)
+    fields = {"game": "tic-tac-toe", "seats": seats} | ({"clock": clock} if clock else {})
+    create = await host.request("ack", t="create", id="create", **fields)
     room = create["room"]
     await host.request("joined", t="join", id="join", room=room)
     path = room_path(room) if meet else "/ws"

@@ -66,6 +66,7 @@ class Ask(Struct, frozen=True):
     - `thoughts` are the AI's searches for its moves in the room's match, by ply. Only a command
       with `needs_thoughts` gets them.
     - `switches` are the names of the switches that are on for the asker.
+    - `at_ms` is the time of the answer, in ms since 1970.
     """
 
     room: Room
@@ -75,6 +76,7 @@ class Ask(Struct, frozen=True):
     thoughts: Mapping[int, StoredThought] = {}
     language: str = "en"
     switches: frozenset[str] = frozenset()
+    at_ms: int = 0
 
     @property
     def match(self) -> Match | None:

@@ -29,15 +29,9 @@ from server.ports import Follower
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
 from server.protocol.wording import StoredThought
+from server.questions import UNKNOWN, Question, parse_question
 from server.rooms.model import AUTHOR_ONLY, BOT, Actor, CommandRejected, Room
 from server.rooms.permissions import viewer_of
-from server.rooms.questions import (
-    UNKNOWN,
-    Question,
-    is_first_unknown,
-    is_for_bot,
-    parse_question,
-)
 from server.runtime.log import Cause, Outcome, Rejected
 from server.runtime.node.hub import Hub
 from server.runtime.observers import RoomCommit
@@ -214,7 +208,7 @@ class Bot:
         identity = pending.asker.identity
         return Ask(
             room, viewer_of(room, identity), pending.question.words, pending.v, thoughts,
-            switches=self.switches.names(room.id, identity),
+            switches=self.switches.names(room.id, identity), at_ms=self._hub.ports.now_ms(),
         )  # fmt: skip
 
     def _check(self, pending: PendingQuestion, command: ChatCommand) -> Room:
@@ -353,14 +347,33 @@ def _question(room: Room, line: Said) -> Question | None:
     One that is not plain is about the rules if they have its words.
     """
     question = parse_question(line.text, room.has_ai)
-    is_for_it = question is None and is_for_bot(room, line)
+    is_for_it = question is None and _is_for_bot(room, line)
     if (question is not None and question.command != UNKNOWN) or not (question or is_for_it):
         return question
     if room.game is not None and find_passage(room.game.rules.RULES, line.text) is not None:
         return Question("rules", tuple(line.text.split()))
-    if is_for_it and not is_first_unknown(room, line):
+    if is_for_it and not _is_first_unknown(room, line):
         return None
     return Question(UNKNOWN)
+
+
+def _is_for_bot(room: Room, line: Said) -> bool:
+    """Whether a line is a question that is not plain and that nobody else can answer: it ends with
+    a question mark, and its author plays against an AI without another person in a seat.
+    """
+    people = {each.identity for each in room.seats if each is not None and each.kind != "ai"}
+    kept = [each for each in room.seats if each is not None and each.kept_for is not None]
+    return room.has_ai and not kept and people == {line.identity} and _is_unknown(line.text)
+
+
+def _is_first_unknown(room: Room, line: Said) -> bool:
+    """Whether no earlier line of the author in memory is a question that is not plain."""
+    own = [each.text for each in room.chat if each.identity == line.identity and not each.by]
+    return sum(map(_is_unknown, own)) <= 1
+
+
+def _is_unknown(text: str) -> bool:
+    return text.rstrip().endswith("?") and parse_question(text, has_ai=True) is None
 
 
 def _sentence(refusal: str) -> str:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from server.protocol.messages import Answer, RoomSummary, Thinking
+from server.protocol.messages import Answer, Notification, RoomSummary, Thinking
 from server.store.base import StoredEvent
 
 
@@ -108,12 +108,31 @@ class AnswerSent(Struct, frozen=True):
     command: str = ""
 
 
+class NotificationSent(Struct, frozen=True):
+    """What waits for a player in a room, whose connections to other nodes are not in it.
+
+    Nodes of earlier versions do not receive it.
+    """
+
+    node: str
+    identity: str
+    notification: Notification
+
+
 RoomMessage = EventsAppended | Ephemeral | PresenceReport | PageClosed
-NodeMessage = LobbyChanged | Heartbeat | NodeDown | MessagesLost | AnalysisChanged | AnswerSent
+NodeMessage = (
+    LobbyChanged
+    | Heartbeat
+    | NodeDown
+    | MessagesLost
+    | AnalysisChanged
+    | AnswerSent
+    | NotificationSent
+)
 BusMessage = RoomMessage | NodeMessage
 #: Called with each message about a room.
 RoomHandler = Callable[[RoomMessage], None]
-#: Called with each message about nodes, the lobby, analyses and answers.
+#: Called with each message about nodes, the lobby, analyses, answers and notifications.
 NodeHandler = Callable[[NodeMessage], None]
 #: Called with the rooms (None: all) whose messages may have been missed.
 GapHandler = Callable[[frozenset[str] | None], None]
@@ -147,7 +166,7 @@ class Bus(Protocol):
         """
 
     def listen(self, receive: NodeHandler) -> Callable[[], None]:
-        """Like `subscribe`, for messages about nodes, the lobby, analyses and answers."""
+        """Like `subscribe`, for messages that are about no room's events."""
 
     def on_gap(self, call: GapHandler) -> Callable[[], None]:
         """Calls `call` when messages may have been missed and when `is_up` changes, until the

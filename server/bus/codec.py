@@ -22,6 +22,7 @@ from server.bus.base import (
     LobbyChanged,
     MessagesLost,
     NodeDown,
+    NotificationSent,
     PageClosed,
     PresenceReport,
 )
@@ -111,6 +112,12 @@ class _AnswerSent(Struct, forbid_unknown_fields=True, omit_defaults=True):
     command: Annotated[str, Meta(max_length=64)] = ""
 
 
+class _NotificationSent(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    node: Node
+    identity: Identity
+    notification: wire.Notification
+
+
 class _Node(Struct, forbid_unknown_fields=True):
     node: Node
 
@@ -124,6 +131,7 @@ _decode_page_closed = msgspec.json.Decoder(_PageClosed).decode
 _decode_lobby_changed = msgspec.json.Decoder(_LobbyChanged).decode
 _decode_analysis_changed = msgspec.json.Decoder(_AnalysisChanged).decode
 _decode_answer_sent = msgspec.json.Decoder(_AnswerSent).decode
+_decode_notification_sent = msgspec.json.Decoder(_NotificationSent).decode
 _decode_node = msgspec.json.Decoder(_Node).decode
 
 #: The parent of the rooms' topics.
@@ -136,6 +144,8 @@ LOBBY_TOPIC = f"{ROOT}/lobby"
 ANALYSES_TOPIC = f"{ROOT}/analyses"
 #: The topic of the bot's private answers.
 BOT_TOPIC = f"{ROOT}/bot"
+#: The topic of notifications of players.
+NOTIFICATIONS_TOPIC = f"{ROOT}/notifications"
 #: The topic on which a node reports that messages of its own were lost.
 LOST_TOPIC = f"{ROOT}/missed"
 
@@ -190,6 +200,9 @@ class Codec:
             case AnswerSent(node=node, identity=identity, answer=answer):
                 body = _encode(_AnswerSent(node, identity, answer, message.command))
                 return self._wrap(BOT_TOPIC, body)
+            case NotificationSent(node=node, identity=identity, notification=notification):
+                body = _encode(_NotificationSent(node, identity, notification))
+                return self._wrap(NOTIFICATIONS_TOPIC, body)
             case Heartbeat(node=node):
                 return self._wrap(node_topic(node), _encode(_Node(node)))
             case MessagesLost(node=node):
@@ -233,6 +246,9 @@ def _parse_body(topic: str, body: bytes) -> BusMessage:
     if topic == BOT_TOPIC:
         sent = _decode_answer_sent(body)
         return AnswerSent(sent.node, sent.identity, sent.answer, sent.command)
+    if topic == NOTIFICATIONS_TOPIC:
+        told = _decode_notification_sent(body)
+        return NotificationSent(told.node, told.identity, told.notification)
     if topic == LOST_TOPIC:
         return MessagesLost(_decode_node(body).node)
     if topic.startswith(f"{NODES_TOPIC}/"):

@@ -28,6 +28,7 @@ from server.bus.codec import (
     LOBBY_TOPIC,
     LOST_TOPIC,
     NODES_TOPIC,
+    NOTIFICATIONS_TOPIC,
     Codec,
     InvalidMessage,
     node_topic,
@@ -54,7 +55,9 @@ class MqttBus:
         self._lost = 0
         link.on_gap(self._on_gap)
         link.set_status(self._codec.encode(Heartbeat(node)).payload)
-        node_topics = LOBBY_TOPIC, LOST_TOPIC, ANALYSES_TOPIC, BOT_TOPIC
+        node_topics = (
+            LOBBY_TOPIC, LOST_TOPIC, ANALYSES_TOPIC, BOT_TOPIC, NOTIFICATIONS_TOPIC
+        )  # fmt: skip
         for topic_filter in (f"{NODES_TOPIC}/+", *node_topics):
             link.subscribe(topic_filter, self._on_node)
 

@@ -197,6 +197,7 @@ class Session:
         except CommandRejected as rejection:
             raise ProtocolError(rejection.code, rejection.message) from rejection
         self._actor = authenticated.actor
+        self._hub.notifications.connect(self)
         if authenticated.is_renamed:
             await self._hub.rename(authenticated.actor.identity, self._address)
         return wire.Welcome(

@@ -15,8 +15,16 @@ from sqlalchemy import Connection, LargeBinary, and_, func, or_, select
 
 from engine.game import Game, GameError, GameFault, Outcome, Position
 from server.codes import Code
-from server.events import Finished, Moved, RoomEvent, TookBack, Unknown, parse_event_body
+from server.events import (
+    Finished,
+    Moved,
+    RoomEvent,
+    TookBack,
+    Unknown,
+    parse_event_body,
+)
 from server.ids import RoomId
+from server.ops.clocks import faults_of
 from server.protocol import messages as wire
 from server.rooms import rules
 from server.rooms.model import Match, Room
@@ -284,6 +292,8 @@ class _RoomCheck:
                 self._add_problem("I3", "its time is before that of the previous entry", row.v)
             self._room = rules.evolve(before, shown, row.at_ms, self._find_game)
             self._check_event(before, event, row.v)
+            if not self._is_newer:
+                self._check_clock(before, event, row)
         stored = StoredEvent(row.v, row.at_ms, row.audience, row.body)
         if not self._is_newer and not _has_all_fields(event, msgspec.json.decode(row.body)):
             self._has_newer_fields = True
@@ -314,6 +324,11 @@ class _RoomCheck:
             match is None or match.id != event.match or match.over is not None
         ):
             self._add_problem("I11", "a match ends that is not running", v)
+
+    def _check_clock(self, before: Room, event: RoomEvent, row: Any) -> None:
+        """Checks that the times of an event follow from those before it."""
+        for fault in faults_of(before, event, row.at_ms):
+            self._add_problem("I23", fault, row.v)
 
     def _check_takeback(self, before: Room, event: TookBack, v: int) -> None:
         """Checks that moves of the running match are taken back, to the position of the event.
@@ -397,7 +412,11 @@ class _RoomCheck:
         }  # fmt: skip
         # The time of a forced pass depends on a setting, and older versions wrote another time.
         if room.frozen is None and room.forced_pass() is None:
-            expected["due_ms"] = room.due_ms(pass_after_ms=0)
+            due_ms = room.due_ms(pass_after_ms=0)
+            # That of a clock may be earlier: see `server.store.base.early_bound`.
+            is_early = due_ms is not None and row.due_ms is not None and row.due_ms < due_ms
+            if not (is_early and room.flag_ms() == due_ms):
+                expected["due_ms"] = due_ms
         if self._listing is not None:
             listing, at_ms = self._listing
             expected |= {"listed": listing.listed}
@@ -500,8 +519,8 @@ def _shown(event: RoomEvent, body: bytes) -> RoomEvent:
 def _is_same_entry(stored: bytes, expected: bytes) -> bool:
     """Whether a stored lobby entry is the one that follows from the log.
 
-    The title is not in the log: the game may have been renamed. Older programs write no length and
-    no options in words.
+    The title is not in the log: the game may have been renamed. Older programs write no length, no
+    options in words, no offers and no clock.
     """
     try:
         entry = msgspec.json.decode(shown_json(stored), type=wire.RoomSummary)
@@ -510,6 +529,13 @@ def _is_same_entry(stored: bytes, expected: bytes) -> bool:
     wanted = msgspec.json.decode(expected, type=wire.RoomSummary)
     length = wanted.length if entry.length else ""
     options_text = wanted.options_text if entry.options_text else ""
+    clock, speed = (wanted.clock, wanted.speed) if entry.clock else (None, entry.speed)
     return entry == msgspec.structs.replace(
-        wanted, title=entry.title, length=length, options_text=options_text
+        wanted,
+        title=entry.title,
+        length=length,
+        options_text=options_text,
+        offers=wanted.offers if entry.offers else (),
+        clock=clock,
+        speed=speed,
     )

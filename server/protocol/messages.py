@@ -233,6 +233,8 @@ class Proposal(Struct, frozen=True, omit_defaults=True):
     seats: tuple[int, ...] | None = None
     level: int | None = None
     title: str | None = None
+    options_text: str = ""
+    clock: str | None = None
 
 
 class ChatLine(Struct, frozen=True, omit_defaults=True):
@@ -253,6 +255,16 @@ class ChatLine(Struct, frozen=True, omit_defaults=True):
     links: bool = False
 
 
+class OpenOffer(Struct, frozen=True, omit_defaults=True):
+    """A player's open offer of a room's next match: `what` is `rematch`, or `next` with the title
+    of the proposed game.
+    """
+
+    seat: int
+    what: Word
+    title: str = ""
+
+
 class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A public room in the lobby's list.
 
@@ -260,6 +272,9 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     `options_text` are its options in words.
     `away` lists the seats of a room that waits for a player whose people have had no connection to
     it for 30 s, on any node. They may come back, and the seat beside them can be taken.
+    `offers` are the open offers of the next match, between two matches.
+    `clock` is the text of the matches' time control, null for none, and `speed` its class:
+    `bullet`, `blitz`, `rapid`, `classical` or `untimed`. `times` is the clock of a running match.
     """
 
     room: str
@@ -274,6 +289,10 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     length: str = ""
     options_text: str = ""
     away: tuple[int, ...] = ()
+    offers: tuple[OpenOffer, ...] = ()
+    clock: str | None = None
+    speed: Word = "untimed"
+    times: ClockState | None = None
 
 
 class Outgoing(Struct, frozen=True, tag_field="t", omit_defaults=True):
@@ -539,6 +558,20 @@ class Lobby(Outgoing, frozen=True, tag="lobby", kw_only=True):
     gone: tuple[str, ...] = ()
 
 
+class Notification(Outgoing, frozen=True, tag="notification", kw_only=True):
+    """What waits for a player in a room that no connection of the player follows. May be dropped.
+
+    The server sends it to all connections of the player whenever it changes. `what` is `turn`, also
+    `started` before the first move, `over` when a match has ended, or what the opponent offers:
+    `draw`, `takeback`, `rematch` or `next`. It is empty when nothing waits any more. `text` says it
+    in a sentence. Nothing waits in a room against an AI, nor on one screen.
+    """
+
+    room: str
+    what: Word = ""
+    text: str = ""
+
+
 #: Every message that the server may send, besides events.
 ServerMessage = (
     Welcome
@@ -554,4 +587,5 @@ ServerMessage = (
     | Answer
     | Presence
     | Lobby
+    | Notification
 )

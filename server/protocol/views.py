@@ -100,6 +100,7 @@ def format_proposals(room: Room) -> tuple[wire.Proposal, ...]:
             wire.Proposal(
                 offer.seat, "next", v=offer.v, game=offer.game, options=dict(offer.options),
                 seats=offer.seats, level=offer.level, title=offer.title,
+                options_text=offer.options_text, clock=offer.clock,
             )
         )  # fmt: skip
     return tuple(proposals)
@@ -116,21 +117,21 @@ def match_state(match: Match) -> wire.MatchState:
             [format_substitution(substitution) for substitution in match.substitutions]
         ),
         thinking=match.thinking,
-        clock=None if match.clock is None else clock_state(match, match.clock),
+        clock=None if match.clock is None else clock_state(match.clock, match.over),
     )  # fmt: skip
 
 
-def clock_state(match: Match, clock: Clock) -> wire.ClockState:
-    """The clock of a match for clients."""
+def clock_state(clock: Clock, over: MatchResult | None) -> wire.ClockState:
+    """The clock of a match for clients; `over` is the result of a finished match."""
     stages, periods = pairs_of(clock)
     state = wire.ClockState(
         control=format_control(clock.control), left_ms=clocks_of(clock.sides),
         since_ms=clock.since_ms, running=clock.turn if all(clock.opened) else None,
         used_ms=clock.turn_ms, held=clock.held, stages=stages, periods=periods,
     )  # fmt: skip
-    if match.over is None:
+    if over is None:
         return state
-    left_ms = match.over.clocks_ms or state.left_ms
+    left_ms = over.clocks_ms or state.left_ms
     return replace(state, left_ms=left_ms, running=None, used_ms=0, held=None)
 
 

@@ -3,6 +3,7 @@
 from server.codes import Code
 from server.commands import MAX_CHAT, BotLine, Chat, Command, Mute, Unmute
 from server.events import Muted, RoomEvent, Said, Unmuted
+from server.questions import parse_question
 from server.rooms import muting
 from server.rooms.chat_limits import check_private_limits, check_question_limits, check_repeat
 from server.rooms.chat_limits import check_rate_limits as check_rate_limits
@@ -18,7 +19,6 @@ from server.rooms.model import (
 )
 from server.rooms.muting import people_to_mute
 from server.rooms.permissions import check, viewer_of
-from server.rooms.questions import parse_question
 from server.rooms.refusals import MUTED
 from server.rooms.text import clean_text, cut_text
 

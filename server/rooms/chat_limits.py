@@ -7,6 +7,7 @@ have further limits of their own.
 from collections.abc import Iterator, Sequence
 
 from server.codes import Code
+from server.ids import IdentityId
 from server.rooms.model import ChatStamp, CommandRejected, Room
 from server.settings import Settings
 
@@ -32,27 +33,42 @@ def check_rate_limits(
 def check_private_limits(room: Room, identity: str, now_ms: int, settings: Settings) -> None:
     """Raises CommandRejected, with the time to wait, if a limit of private lines in
     QUESTION_WINDOW_MS is reached. Nobody sees these lines, so they do not count for the chat.
+
+    The players have their own limit only: spectators cannot use up what a player may ask.
     """
     subjects = "you ask the bot too often", "all of you together ask the bot too often"
-    limits = settings.limit_private, settings.limit_private_room
-    reached = _reached_limits(
-        room.private_stamps, identity, now_ms, limits, subjects, QUESTION_WINDOW_MS
+    stamps, room_limit = _shared_stamps(
+        room, identity, room.private_stamps, settings.limit_private_room
     )
+    limits = settings.limit_private, room_limit
+    reached = _reached_limits(stamps, identity, now_ms, limits, subjects, QUESTION_WINDOW_MS)
     _check(reached, now_ms)
 
 
 def check_question_limits(room: Room, identity: str, now_ms: int, settings: Settings) -> None:
     """Raises CommandRejected, with the time to wait, if a limit of questions in QUESTION_WINDOW_MS
-    is reached. Cheap questions do not count.
+    is reached. Cheap questions do not count, and the players have their own limit only.
     """
     subjects = (
         "you ask for searches too often", "all of you together ask for searches too often",
     )  # fmt: skip
-    limits = settings.limit_questions, settings.limit_questions_room
-    reached = _reached_limits(
-        room.question_stamps, identity, now_ms, limits, subjects, QUESTION_WINDOW_MS
+    stamps, room_limit = _shared_stamps(
+        room, identity, room.question_stamps, settings.limit_questions_room
     )
+    limits = settings.limit_questions, room_limit
+    reached = _reached_limits(stamps, identity, now_ms, limits, subjects, QUESTION_WINDOW_MS)
     _check(reached, now_ms)
+
+
+def _shared_stamps(
+    room: Room, identity: str, stamps: Sequence[ChatStamp], room_limit: int
+) -> tuple[Sequence[ChatStamp], int]:
+    """The stamps that count against an identity, and the room's limit for it: that of the
+    spectators together, none for a player.
+    """
+    if room.has_player(IdentityId(identity)):
+        return stamps, 0
+    return [stamp for stamp in stamps if not room.has_player(stamp.identity)], room_limit
 
 
 def check_repeat(room: Room, identity: str, text: str, limit: int) -> None:

@@ -45,8 +45,9 @@ from server.events import (
     Unmuted,
 )
 from server.ids import NOBODY, IdentityId, MatchId, RoomId
-from server.rooms import clock, notation, positions
-from server.rooms.clock import Clock
+from server.questions import parse_question
+from server.rooms import notation, positions
+from server.rooms.clock_log import changed_clock, moved_clock, started_clock, taken_back_clock
 from server.rooms.matches import result_of
 from server.rooms.model import (
     CHAT_STAMPS,
@@ -62,11 +63,12 @@ from server.rooms.model import (
     Substitution,
     TakebackOffer,
 )
-from server.rooms.questions import parse_question
 from server.rooms.turns import second_turn_ply
 from server.series import add_result
 from server.time_controls import TimeControlError, parse_control
 
+#: Maximum number of people who may not sit in a room any more; the earliest may again.
+MAX_BARRED = 64
 #: The offers of this version that are open for a seat and have no fields of their own.
 OFFERS = frozenset({"draw", "rematch"})
 
@@ -179,7 +181,8 @@ def evolve(room: Room, event: RoomEvent, at_ms: int, find_game: FindGame) -> Roo
             return replace(room, muted=_without(room.muted, event.identity))
         case Barred():
             person = Player(event.identity, event.name)
-            return replace(room, barred=(*_without(room.barred, event.identity), person))
+            others = _without(room.barred, event.identity)[-(MAX_BARRED - 1) :]
+            return replace(room, barred=(*others, person))
         case Created():
             return room
         case Required() if event.what in CAPABILITIES:
@@ -279,8 +282,8 @@ def _evolve_started(room: Room, event: Started) -> Room:
     if event.clock is not None and event.clocks_ms is not None:
         room = _with_control(room, event.clock)
         if room.control is not None and room.frozen is not Code.ROOM_NEWER:
-            started = clock.start_clock(room.control, turn, room.changed_ms)
-            match = replace(match, clock=_sound(clock.with_times(started, event.clocks_ms)))
+            started = started_clock(room.control, event, turn, room.changed_ms)
+            match = replace(match, clock=started)
     else:
         room = replace(room, control=None)
     if room.frozen is Code.ROOM_NEWER:
@@ -311,7 +314,7 @@ def _evolve_offered(room: Room, event: Offered) -> Room:
     if event.what == "next" and event.game is not None and event.seats in SEAT_ORDERS:
         offer = NextOffer(
             room.v, event.seat, event.game, event.options or {}, event.seats, event.level,
-            event.title or event.game,
+            event.title or event.game, event.options_text or "", event.clock,
         )  # fmt: skip
         return replace(room, next_offer=offer)
     if event.what not in OFFERS:  # from a newer version; no command of this version answers it
@@ -416,7 +419,7 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
     )  # fmt: skip
     if match.clock is not None:
         next_turn = turn if position is not None else 1 - event.seat
-        match = replace(match, clock=_pressed(match.clock, event, next_turn, room.changed_ms))
+        match = replace(match, clock=moved_clock(match.clock, event, next_turn, room.changed_ms))
     if room.newcomers and second_turn_ply(match) is not None:
         room = replace(room, newcomers=())
     if room.offers or room.takeback_offers:
@@ -428,41 +431,12 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
     return replace(room, match=match, frozen=frozen, moved_v=room.v)
 
 
-def _pressed(running: Clock, event: Moved, next_turn: int, at_ms: int) -> Clock | None:
-    """The clock after a move; None if the event has no times, which a clock must not invent."""
-    if event.forced:
-        return clock.follow_pass(running, next_turn, at_ms)
-    if event.clock_ms is None or event.spent_ms is None or event.seat != running.turn:
-        return None
-    side = clock.side_of(event.clock_ms, (event.stage, event.periods))
-    sides = (side, running.sides[1 - event.seat])
-    if _sound(replace(running, sides=sides)) is None:
-        return None
-    return clock.follow(running, side, event.spent_ms, next_turn, at_ms)
-
-
-def _sound(running: Clock) -> Clock | None:
-    """The clock; None for one that no server of this version writes, which must not be used."""
-    return running if running.is_sound else None
-
-
 def _evolve_clock(room: Room, event: TimeAdded | Held | Released) -> Room:
     """The room with another time on the clock of its running match."""
     match = room.running_match
     if match is None or match.id != event.match or match.clock is None:
         return room
-    match event:
-        case TimeAdded():
-            if event.seat not in range(SEATS):
-                return room
-            changed = clock.add_time(match.clock, event.seat, event.ms)
-        case Held():
-            changed = clock.hold(match.clock, event.why, event.since_ms)
-        case Released():
-            changed = clock.release(
-                match.clock, event.clocks_ms, event.from_ms, event.stages, event.periods
-            )
-    return replace(room, match=replace(match, clock=_sound(changed)))
+    return replace(room, match=replace(match, clock=changed_clock(match.clock, event)))
 
 
 def _evolve_took_back(room: Room, event: TookBack) -> Room:
@@ -492,12 +466,8 @@ def _evolve_took_back(room: Room, event: TookBack) -> Room:
     )  # fmt: skip
     if match.clock is not None:
         taken = None
-        if event.clocks_ms is not None and position is not None:
-            taken = clock.take_back(match.clock, ply, turn, room.changed_ms)
-            taken = clock.with_times(
-                taken, event.clocks_ms, event.stages, event.periods, event.used_ms
-            )
-            taken = _sound(taken)
+        if position is not None:
+            taken = taken_back_clock(match.clock, event, turn, room.changed_ms)
         match = replace(match, clock=taken)
     return replace(_without_offers(room), match=match, frozen=frozen)
 

@@ -3,12 +3,21 @@
 from collections.abc import Sequence
 
 from engine.game import Game, Outcome, Position
+from server.codes import Code
 from server.events import Finished, Occupant, Started, Termination
 from server.rooms.clock import SideClock, sides_at, start_clock
-from server.rooms.model import Match, MatchResult, Moment, Room
+from server.rooms.model import CommandRejected, Match, MatchResult, Moment, Room
 from server.rooms.starts import start_position
 from server.rooms.thinking import setting_of_match
-from server.time_controls import TimeControl, format_control
+from server.time_controls import TimeControl, TimeControlError, format_control, parse_control
+
+
+def check_control(text: str) -> TimeControl | None:
+    """Returns the time control of a command's text; None for no clock. Raises CommandRejected."""
+    try:
+        return parse_control(text)
+    except TimeControlError as error:
+        raise CommandRejected(Code.CLOCK_REFUSED, str(error)) from error
 
 
 def start_event(

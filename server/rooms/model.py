@@ -201,6 +201,8 @@ class NextOffer(Struct, frozen=True):
     seats: tuple[int, ...]
     level: int | None
     title: str
+    options_text: str = ""
+    clock: str | None = None
 
 
 class Substitution(Struct, frozen=True):
@@ -490,12 +492,14 @@ class Room(Struct, frozen=True):
 
         An AI's flag never falls, nor that of a side that can only pass.
         """
+        return None if self.forced_pass() is not None else self._clock_deadline_ms()
+
+    def _clock_deadline_ms(self) -> int | None:
+        """The time at which the clock of the side to move runs out, if it can make a move."""
         match = self.running_match
         if match is None or match.clock is None or match.position is None or self.frozen:
             return None
-        if match.seats[match.turn].kind == "ai" or self.forced_pass() is not None:
-            return None
-        return deadline_ms(match.clock)
+        return None if match.seats[match.turn].kind == "ai" else deadline_ms(match.clock)
 
     def next_deadline_ms(self, pass_after_ms: int) -> int | None:
         """The time at which a `Tick` makes events; None for never.
@@ -506,7 +510,7 @@ class Room(Struct, frozen=True):
         if self.match is None:
             return None
         if self.forced_pass() is None:
-            return None if self.match.clock is None else self.flag_ms()
+            return None if self.match.clock is None else self._clock_deadline_ms()
         return self.match.turn_started_ms + pass_after_ms
 
     def due_ms(self, pass_after_ms: int) -> int | None:

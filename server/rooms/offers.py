@@ -23,6 +23,7 @@ from server.commands import (
     Takeback,
 )
 from server.events import (
+    CLOCK,
     GAMES,
     STRATEGIES,
     Declined,
@@ -36,7 +37,7 @@ from server.events import (
 )
 from server.rooms import clock, permissions, refusals, takebacks
 from server.rooms.evolve import position_at
-from server.rooms.matches import clocks_of, end_match, start_match
+from server.rooms.matches import check_control, clocks_of, end_match, start_match
 from server.rooms.model import (
     SEAT_ORDERS,
     ActorKind,
@@ -58,6 +59,7 @@ from server.rooms.permissions import (
 )
 from server.rooms.seats import DEFAULT_STRATEGY, wished_occupant
 from server.rooms.starts import check_start
+from server.time_controls import format_control
 
 
 def claim(room: Room, command: Claim, moment: Moment) -> list[RoomEvent]:
@@ -174,19 +176,29 @@ def next_game(room: Room, command: NextGame, moment: Moment) -> list[RoomEvent]:
         check(refusals.NO_AI)
     game = _find(moment.find_game, command.game)
     options = dict(check_start(game, command.options, None).options)
+    text = None if command.clock is None else format_control(check_control(command.clock))
     offer = NextOffer(
-        room.v + 1, viewer.seat or 0, game.id, options, command.seats, command.level, game.title
+        room.v + 1, viewer.seat or 0, game.id, options, command.seats, command.level, game.title,
+        game.options_text(options), text,
     )  # fmt: skip
     # Made before the opponent is asked: a match that cannot start is refused at once.
     events = _start_next(room, game, offer, moment)
     if permissions.starts_at_once(room, viewer):
         return events
-    return [
-        Offered(
-            offer.seat, "next", game=offer.game, options=options, seats=offer.seats,
-            level=offer.level, title=offer.title,
-        )
-    ]  # fmt: skip
+    offered = Offered(
+        offer.seat, "next", game=offer.game, options=options, seats=offer.seats,
+        level=offer.level, title=offer.title, options_text=offer.options_text or None,
+        clock=text,
+    )  # fmt: skip
+    return [offered, *_clock_requirement(room, text)]
+
+
+def _clock_requirement(room: Room, text: str | None) -> list[RoomEvent]:
+    """The event that follows the first one of a room that names a clock: to a program that does not
+    define clocks it makes the room `room.newer`.
+    """
+    is_first = text not in (None, format_control(None)) and not room.requires_clock
+    return [Required(CLOCK)] if is_first else []
 
 
 def _accept_next(room: Room, command: Accept, moment: Moment) -> list[RoomEvent]:
@@ -219,6 +231,8 @@ def _start_next(room: Room, game: Game, offer: NextOffer, moment: Moment) -> lis
     if is_other:
         room = replace(room, game=game, game_id=game.id, options=offer.options, start=None)
     check_start(game, offer.options, room.start)
+    if offer.clock is not None:
+        room = replace(room, control=check_control(offer.clock))
     occupants: list[Occupant] = []
     for seat in offer.seats:
         holder = room.seats[seat]
@@ -235,7 +249,7 @@ def _start_next(room: Room, game: Game, offer: NextOffer, moment: Moment) -> lis
         events += [] if room.requires_games else [Required(GAMES)]
     if any(each.strategy is not None and each not in room.seats for each in occupants):
         events.append(Required(STRATEGIES))
-    return [*events, started]
+    return [*events, started, *_clock_requirement(room, started.clock)]
 
 
 def _next_ai(game: Game, holder: Occupant, level: int | None) -> AiSeat:

@@ -62,7 +62,6 @@ from server.rooms.refusals import (
     ABSENT_MOVE,
     AI_LOCKED,
     BAR_TOO_LATE,
-    BAR_TOO_MANY,
     BAR_UNKNOWN,
     BARRED,
     CANNOT_PLAY_ON,
@@ -114,10 +113,6 @@ from server.settings import Settings
 OFFER_AGAIN_TURNS = 10
 #: The time that a player gives the opponent with one command, and how often in a match.
 ADDED_MS, MAX_ADDED = 15_000, 8
-
-
-#: Maximum number of people who may not sit in a room any more.
-MAX_BARRED = 64
 
 
 class SeeThinking:
@@ -221,8 +216,6 @@ def bar(room: Room, viewer: Viewer, identity: str | None = None) -> Refusal | No
     """`identity` is the person whose seat is to be freed; None stands for anyone."""
     if not viewer.is_host:
         return NOT_HOST
-    if len(room.barred) >= MAX_BARRED:
-        return BAR_TOO_MANY
     if room.newcomers if identity is None else identity in room.newcomers:
         return None
     is_seated = identity is not None and room.seat_of(IdentityId(identity)) is not None

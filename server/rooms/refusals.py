@@ -123,7 +123,4 @@ BAR_UNKNOWN = Refusal(Code.BAR_NONE, "nobody of that identity has sat down here 
 BAR_TOO_LATE = Refusal(
     Code.BAR_NONE, "both sides have moved since that person sat down; you may resign"
 )
-BAR_TOO_MANY = Refusal(
-    Code.BAR_NONE, "too many people may not sit in this room any more; open a new room"
-)
 NO_KEPT_SEAT = Refusal(Code.SEAT_NONE, "the AI keeps no seat for you")

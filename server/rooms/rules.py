@@ -27,13 +27,13 @@ from server.events import (
 from server.rooms import chat, full, gone, moves, offers, permissions, seats, thinking
 from server.rooms.evolve import evolve as evolve
 from server.rooms.evolve import initial_room as initial_room
-from server.rooms.matches import start_event
+from server.rooms.matches import check_control, start_event
 from server.rooms.model import Actor, ActorKind, CommandRejected, Moment, Room, Rule
 from server.rooms.names import clean_name
 from server.rooms.permissions import viewer_of
 from server.rooms.seats import seat_events, wished_occupant
 from server.rooms.starts import check_start
-from server.time_controls import TimeControlError, format_control, parse_control
+from server.time_controls import format_control, parse_control
 
 
 def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str]) -> list[RoomEvent]:
@@ -55,11 +55,11 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
             )
         # Programs that do not define these names would change them with the creator's name.
         events.append(Required(OWN_NAMES))
-    # A field of `created` would be ignored by nodes of an older version, which would then show the
-    # thinking. To them an event of its own makes the room `room.newer`.
     # An older node would play a room with a clock without it.
     if created.clock is not None:
         events.append(Required(CLOCK))
+    # A field of `created` would be ignored by nodes of an older version, which would then show the
+    # thinking. To them an event of its own makes the room `room.newer`.
     if command.thinking != thinking.ALL:
         events.append(Configured(command.thinking))
     holders: list[Occupant | None] = [None] * SEATS
@@ -95,20 +95,12 @@ def _created(actor: Actor, command: Create, game: Game, start: Position) -> Crea
     text = None
     if command.start is not None and start != game.start(command.options):
         text = start.text()
+    control = None if command.clock is None else check_control(command.clock)
     return Created(
         game.id, dict(start.options), command.visibility, actor.identity,
         text, command.one_screen, command.takeback, help=command.help,
-        clock=None if command.clock is None else _clock_text(command.clock),
+        clock=None if control is None else format_control(control),
     )  # fmt: skip
-
-
-def _clock_text(text: str) -> str | None:
-    """The text of a time control as the log has it; None for no clock. Raises CommandRejected."""
-    try:
-        control = parse_control(text)
-    except TimeControlError as error:
-        raise CommandRejected(Code.CLOCK_REFUSED, str(error)) from error
-    return None if control is None else format_control(control)
 
 
 def _requirements(created: Created) -> list[Required]:
@@ -125,9 +117,9 @@ def configure(room: Room, command: Configure, moment: Moment) -> list[RoomEvent]
     permissions.check(permissions.configure(room, viewer_of(room, moment.actor.identity)))
     if command.clock is None:
         return [Configured(command.thinking, command.help)]
-    text = _clock_text(command.clock)
-    configured = Configured(command.thinking, command.help, text or format_control(None))
-    is_first = text is not None and not room.requires_clock
+    control = check_control(command.clock)
+    configured = Configured(command.thinking, command.help, format_control(control))
+    is_first = control is not None and not room.requires_clock
     return [configured, Required(CLOCK)] if is_first else [configured]
 
 

@@ -82,12 +82,18 @@ def rename(room: Room, command: Rename, moment: Moment) -> list[RoomEvent]:
 
 
 def _take_seat(room: Room, seat: int, occupant: Occupant, moment: Moment) -> list[RoomEvent]:
-    """Returns the events of taking a seat, and of starting the match if no seat is free then."""
+    """Returns the events of taking a seat, and of starting the match if no seat is free then.
+
+    A person who comes after a match with a result, to somebody's free seat, starts nothing: both
+    agree on the next match first.
+    """
     game = game_of(room)
     seats = [*room.seats[:seat], occupant, *room.seats[seat + 1 :]]
     events = seat_events(seat, occupant)
     occupants = [holder for holder in seats if holder is not None]
-    if len(occupants) == SEATS:
+    last = None if room.match is None else room.match.over
+    waits = occupant.kind != "ai" and last is not None and last.how != "abort"
+    if len(occupants) == SEATS and not waits:
         events.append(start_match(room, game, occupants, moment))
     return events
 

@@ -8,7 +8,7 @@ subscriber. A `Machine` defines what the events mean.
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from enum import Enum
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import structlog
 from msgspec import Struct
@@ -24,6 +24,7 @@ from server.store.base import (
     Projection,
     RoomHead,
     StoredEvent,
+    StoreError,
 )
 
 log = structlog.get_logger()
@@ -40,6 +41,11 @@ TAIL = 64
 
 #: Events in one page read from the store.
 PAGE = 1000
+
+
+#: Time in which a command that was answered `store.retry` counts from its first arrival when it
+#: comes again, in ms. Clients repeat it within 4 s.
+RETRY_MS = 10_000
 
 
 class LogMissing(Exception):
@@ -154,6 +160,16 @@ async def _prepare_nothing(events: Sequence[object]) -> None:
     pass
 
 
+class _FirstSent(NamedTuple):
+    """A command that the store left unanswered: the time of its first arrival, in ms since 1970,
+    and of its last failure, in ms of `Ports.uptime_ms`.
+    """
+
+    command: object
+    received_ms: int
+    failed_ms: int
+
+
 class EventLog(Generic[S, C, E]):
     """One log on one node. Only one task may call its coroutines.
 
@@ -163,6 +179,7 @@ class EventLog(Generic[S, C, E]):
 
     __slots__ = (
         "_due_ms",
+        "_first_sent",
         "_keys",
         "_machine",
         "_ports",
@@ -172,8 +189,8 @@ class EventLog(Generic[S, C, E]):
         "_tail",
         "find_absence",
         "is_behind",
-        "is_responsible",
         "log_id",
+        "responsible",
     )  # fmt: skip
 
     def __init__(
@@ -188,8 +205,9 @@ class EventLog(Generic[S, C, E]):
         self.log_id = log_id
         #: Whether the log may be ahead of the state; then call `catch_up` before anything else.
         self.is_behind = False
-        #: Whether this node appended the newest event, and so must do the due work.
-        self.is_responsible = state is not None
+        #: The node that appended the newest event or took the log over, and so must do the due
+        #: work; "" before the log is loaded.
+        self.responsible = ports.node if state is not None else ""
         #: Gives the state machine this node's view of who is connected.
         self.find_absence: FindAbsence = nobody_absent
         self._machine = machine
@@ -199,7 +217,18 @@ class EventLog(Generic[S, C, E]):
         self._state = state
         self._due_ms = machine.due_ms(state) if state is not None else None
         self._keys: dict[CommandKey, int] = {}
+        #: The commands that the store left unanswered lately, the oldest first.
+        self._first_sent: dict[CommandKey, _FirstSent] = {}
         self._tail: list[StoredEvent] = []
+
+    @property
+    def is_responsible(self) -> bool:
+        """Whether this node must do the due work."""
+        return self.responsible == self._ports.node
+
+    def take_over(self) -> None:
+        """Makes this node the one that must do the due work; the store has recorded it."""
+        self.responsible = self._ports.node
 
     def get_state(self) -> S | None:
         """The newest state on this node; None until it is loaded."""
@@ -221,7 +250,11 @@ class EventLog(Generic[S, C, E]):
     @property
     def next_deadline_ms(self) -> int | None:
         """The time at which a tick is due on this node; None for never."""
-        return None if self.due_ms is None else self._machine.next_deadline_ms(self.state)
+        due_ms = self.due_ms
+        if due_ms is None or due_ms > self.state.changed_ms:
+            return due_ms
+        # What is due at once may be other work than a tick.
+        return self._machine.next_deadline_ms(self.state)
 
     # --- reading ---
 
@@ -243,7 +276,7 @@ class EventLog(Generic[S, C, E]):
         self._state, _ = self._fold(None, stored)
         self._due_ms = self._machine.due_ms(self.state)
         self._extend_tail(stored)
-        self.is_responsible = head.node == self._ports.node
+        self.responsible = head.node
         return head
 
     async def catch_up(self) -> None:
@@ -255,19 +288,19 @@ class EventLog(Generic[S, C, E]):
         while page := await self._ports.store.logs.events(self.log_id, self.state.v, PAGE):
             head = await self._ports.store.logs.head(self.log_id)
             # Nothing below awaits: the subscriber must not miss an event that was applied.
-            self._apply(page, Cause.CAUGHT_UP, head is not None and head.node == self._ports.node)
+            self._apply(page, Cause.CAUGHT_UP, "" if head is None else head.node)
             if len(page) < PAGE:
                 break
         self.is_behind = False
 
-    async def receive(self, entries: Sequence[StoredEvent]) -> None:
+    async def receive(self, node: str, entries: Sequence[StoredEvent]) -> None:
         """Applies events that another node appended; reads the log if earlier ones are missing."""
         if entries[-1].v <= self.state.v:
             return
         if entries[0].v != self.state.v + 1:
             await self.catch_up()
             return
-        self._apply(list(entries), Cause.RECEIVED, is_responsible=False)
+        self._apply(list(entries), Cause.RECEIVED, node)
 
     def review(self) -> bool:
         """Changes the state to what this process can serve now, without an event; returns whether
@@ -290,13 +323,13 @@ class EventLog(Generic[S, C, E]):
         entries = await self._ports.store.logs.events(self.log_id, v)
         return [entry for entry in entries if entry.v <= head_v]
 
-    def _apply(self, page: list[StoredEvent], cause: Cause, is_responsible: bool) -> None:
+    def _apply(self, page: list[StoredEvent], cause: Cause, responsible: str) -> None:
         """Applies entries to the state and passes their events to the subscriber."""
         before = self.state
         self._state, events = self._fold(before, page)
         self._due_ms = self._machine.due_ms(self.state)
         self._extend_tail(page)
-        self.is_responsible = is_responsible
+        self.responsible = responsible
         self._subscriber(Committed(before, events, tuple(page), self.state, cause))
 
     def _fold(self, state: S | None, page: Sequence[StoredEvent]) -> tuple[S | None, tuple[E, ...]]:
@@ -319,14 +352,62 @@ class EventLog(Generic[S, C, E]):
     # --- deciding ---
 
     async def execute(
-        self, actor: Actor, command: C, received_ms: int, attachment: bytes | None = None
+        self,
+        actor: Actor,
+        command: C,
+        received_ms: int,
+        attachment: bytes | None = None,
+        not_before_ms: int = 0,
     ) -> Outcome:
         """Carries out a command once for each identity and id, and returns its outcome.
 
         `attachment` is for the projections. Raises StoreError when the store fails; the command may
-        or may not be committed then.
+        or may not be committed then. The same command counts from its first arrival when it comes
+        again within RETRY_MS. The events are not earlier than `not_before_ms`.
         """
         key = CommandKey(actor.identity, command.id)
+        received_ms = self._first_arrival(key, command, received_ms)
+        try:
+            outcome = await self._execute(
+                actor, command, key, received_ms, attachment, not_before_ms
+            )
+        except StoreError:
+            if received_ms:
+                self._first_sent.pop(key, None)
+                failed_ms = self._ports.uptime_ms()
+                self._first_sent[key] = _FirstSent(command, received_ms, failed_ms)
+                if len(self._first_sent) > MAX_KEYS:
+                    del self._first_sent[next(iter(self._first_sent))]
+            raise
+        self._first_sent.pop(key, None)
+        return outcome
+
+    def _first_arrival(self, key: CommandKey, command: C, received_ms: int) -> int:
+        """The time at which a command arrived first, if it is the same that had no answer."""
+        first = self._first_sent.get(key)
+        if first is None or first.command != command:
+            return received_ms
+        is_late = self._ports.uptime_ms() - first.failed_ms > RETRY_MS
+        return received_ms if is_late else min(received_ms, first.received_ms)
+
+    @property
+    def retries_end_ms(self) -> int | None:
+        """The time, in ms of `Ports.uptime_ms`, until which a command may come again that arrived
+        before and had no answer; None without one.
+        """
+        last = next(reversed(self._first_sent.values()), None)
+        return None if last is None else last.failed_ms + RETRY_MS
+
+    async def _execute(
+        self,
+        actor: Actor,
+        command: C,
+        key: CommandKey,
+        received_ms: int,
+        attachment: bytes | None,
+        not_before_ms: int,
+    ) -> Outcome:
+        """Decides a command and appends its events, again if another node was first."""
         was_checked = False
         for _ in range(MAX_ATTEMPTS):
             if key in self._keys:
@@ -348,7 +429,7 @@ class EventLog(Generic[S, C, E]):
             if not events:
                 return Accepted(self.state.v, is_new=False)
             try:
-                await self._append(events, key, attachment)
+                await self._append(events, key, attachment, not_before_ms)
                 return Accepted(self.state.v)
             except CommandRejected as rejection:
                 return self._reject(command, rejection)
@@ -387,14 +468,16 @@ class EventLog(Generic[S, C, E]):
                 await self.catch_up()
         return was_behind or committed is not None
 
-    async def _append(self, events: list[E], key: CommandKey, attachment: bytes | None) -> None:
+    async def _append(
+        self, events: list[E], key: CommandKey, attachment: bytes | None, not_before_ms: int
+    ) -> None:
         """Commits the events of a command with its key, applies them and calls the subscriber.
 
         Raises CommandRejected if they cannot be applied, and Conflict, Duplicate and StoreError.
         """
         before = self.state
         await self._prepare(events)
-        at_ms = max(self._ports.now_ms(), before.changed_ms)
+        at_ms = max(self._ports.now_ms(), before.changed_ms, not_before_ms)
         after = before
         new_entries: list[StoredEvent] = []
         for event in events:
@@ -419,7 +502,7 @@ class EventLog(Generic[S, C, E]):
         log.debug("committed", room=self.log_id, command=key.id, v=after.v)
         self._state, self._due_ms = after, due_ms
         self._extend_tail(entries)
-        self.is_responsible = True
+        self.responsible = self._ports.node
         self._remember(key, after.v)
         self._subscriber(Committed(before, tuple(events), entries, after, Cause.COMMITTED, key))
 

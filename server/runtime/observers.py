@@ -7,14 +7,18 @@ import structlog
 from server.commands import Hint
 from server.events import (
     AiTookOver,
+    Configured,
     Finished,
+    Held,
     Moved,
     PlayerReturned,
+    Released,
     Renamed,
     RoomEvent,
     SeatLeft,
     SeatTaken,
     Started,
+    TimeAdded,
     TookBack,
 )
 from server.ports import Engines, Follower
@@ -40,6 +44,9 @@ SEAT_EVENTS = frozenset(
     {SeatTaken, SeatLeft, Started, Finished, AiTookOver, PlayerReturned, Renamed}
 )
 
+#: Events that change the clock of a match, or of the next ones, and not the board.
+CLOCK_EVENTS = frozenset({Configured, TimeAdded, Held, Released})
+
 
 def changes_board(events: Sequence[RoomEvent]) -> bool:
     """Returns whether one of the events changes the board."""
@@ -49,6 +56,11 @@ def changes_board(events: Sequence[RoomEvent]) -> bool:
 def changes_seats(events: Sequence[RoomEvent]) -> bool:
     """Returns whether one of the events changes who holds a seat."""
     return not SEAT_EVENTS.isdisjoint(map(type, events))
+
+
+def changes_clock(events: Sequence[RoomEvent]) -> bool:
+    """Returns whether one of the events changes a clock and not the board."""
+    return not CLOCK_EVENTS.isdisjoint(map(type, events))
 
 
 def changes_game(events: Sequence[RoomEvent]) -> bool:

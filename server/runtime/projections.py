@@ -10,9 +10,12 @@ from msgspec.structs import replace
 
 from server.events import (
     AiTookOver,
+    Configured,
     Created,
+    Declined,
     Finished,
     Moved,
+    Offered,
     PlayerReturned,
     Renamed,
     RoomEvent,
@@ -23,7 +26,8 @@ from server.events import (
     format_event_body,
 )
 from server.protocol import messages as wire
-from server.protocol.views import format_seats, options_text
+from server.protocol.notifications import open_offers
+from server.protocol.views import clock_state, format_seats, options_text
 from server.rooms.matches import result_of
 from server.rooms.model import Room
 from server.rooms.notation import match_length
@@ -39,7 +43,8 @@ from server.store.base import (
     Thought,
 )
 from server.store.match_filter import winner_of
-from server.store.players import players
+from server.store.players import clock_columns, players
+from server.time_controls import format_control, speed_of
 
 _encode = msgspec.json.Encoder().encode
 
@@ -54,7 +59,9 @@ def log_entry(room: Room, event: RoomEvent, at_ms: int) -> StoredEvent:
 
 
 def summary(room: Room) -> wire.RoomSummary:
-    """Returns the room's entry in the lobby, without the number of watchers."""
+    """Returns the room's entry in the lobby, without what changes from move to move: the number of
+    watchers, and the times of the clocks.
+    """
     match = room.match
     return wire.RoomSummary(
         room=room.id, game=room.game_id, title=room.game.title if room.game else room.game_id,
@@ -62,7 +69,16 @@ def summary(room: Room) -> wire.RoomSummary:
         state="open" if match is None else "finished" if match.over else "playing",
         created_ms=room.created_ms, ply=match.ply if match else 0,
         length=match_length(room.game, match) if match else "", options_text=options_text(room),
+        offers=open_offers(room),
+        clock=None if room.control is None else format_control(room.control),
+        speed=speed_of(room.control),
     )  # fmt: skip
+
+
+def times(room: Room) -> wire.ClockState | None:
+    """Returns the clock of the room's running match, for the lobby; None without one."""
+    match = room.running_match
+    return None if match is None or match.clock is None else clock_state(match.clock, None)
 
 
 def is_listed(room: Room) -> bool:
@@ -86,7 +102,7 @@ def projections(
                     changes.append(Thought(event.match, v, event.ply, thought))
             case Started():
                 is_entry_changed = True
-                on_seats = players(event.seats)
+                on_seats, clock = players(event.seats), clock_columns(event.clock)
                 changes.append(
                     MatchStarted(
                         match=event.match, game=room.game_id, number=event.number,
@@ -94,6 +110,7 @@ def projections(
                         start=event.start, rules=event.rules, first_v=v,
                         started_ms=room.changed_ms, public=room.visibility == "public",
                         first=on_seats.first, second=on_seats.second,
+                        clock=clock.text, speed=clock.speed,
                     )
                 )  # fmt: skip
             case Finished():
@@ -105,6 +122,10 @@ def projections(
                 changes.append(MatchFinished(event.match, v, room.changed_ms, plies, over, winner))
             case Created() | SeatTaken() | SeatLeft() | AiTookOver() | PlayerReturned() | Renamed():
                 is_entry_changed = True
+            case Configured() if event.clock is not None:
+                is_entry_changed = True
+            case Offered() | Declined():
+                is_entry_changed = is_entry_changed or room.running_match is None
             case _:
                 pass
     if is_entry_changed:

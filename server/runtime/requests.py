@@ -41,7 +41,16 @@ class Request(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class TakeOver:
-    """This node becomes responsible for the room's wake-ups."""
+    """This node becomes responsible for the room's wake-ups; `node` was before."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """The node that is responsible for the room has died."""
+
+    node: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,8 @@ class Listing(Struct, frozen=True):
 
 class MatchStarted(Struct, frozen=True):
     """The row of a new match; `options` and `seats` are JSON, `first` and `second` the players (see
-    server/store/players.py).
+    server/store/players.py), `clock` the text of its time control, None for none, and `speed` the
+    class of that.
     """
 
     match: str
@@ -143,6 +144,8 @@ class MatchStarted(Struct, frozen=True):
     public: bool
     first: str | None = None
     second: str | None = None
+    clock: str | None = None
+    speed: str | None = None
 
 
 class MatchFinished(Struct, frozen=True):
@@ -173,7 +176,8 @@ Projection = Listing | MatchStarted | MatchFinished | Thought
 class Append(Struct, frozen=True):
     """Events to append after `expected_v`, with their projections, in one transaction.
 
-    `node` becomes responsible for the room's wake-up at `due_ms`.
+    `node` becomes responsible for the room's wake-up at `due_ms`. The store may keep an earlier
+    time: see `early_bound`.
     """
 
     room: str
@@ -183,6 +187,25 @@ class Append(Struct, frozen=True):
     due_ms: int | None = None
     command: CommandKey | None = None
     projections: tuple[Projection, ...] = ()
+
+
+#: `early_bound` in SQL: of the row `{row}` after an append with the values `{new}`.
+EARLY_BOUND = (
+    "CASE WHEN {row}.due_ms > {new}.at_ms AND {row}.due_ms <= {new}.due_ms"
+    " THEN {row}.due_ms ELSE {new}.due_ms END"
+)
+
+
+def early_bound(stored_ms: int | None, due_ms: int | None, at_ms: int) -> int | None:
+    """The wake-up time of a room after an append: the stored one, if it is in the future at the
+    time of the append's last event and not later than the new one; else the new one.
+
+    So most moves of a match with a clock change no indexed column, and PostgreSQL need not touch
+    the index. A node that wakes the room and finds nothing due calls `reschedule`.
+    """
+    if stored_ms is not None and due_ms is not None and at_ms < stored_ms <= due_ms:
+        return stored_ms
+    return due_ms
 
 
 class NewRoom(Struct, frozen=True):
@@ -220,7 +243,12 @@ class Identity(Struct, frozen=True):
 
 
 class StoredMatch(Struct, frozen=True):
-    """A match; `last_v`, `finished_ms`, `plies` and `over` are None while it is running."""
+    """A match; `last_v`, `finished_ms`, `plies` and `over` are None while it is running. It is
+    `public` if its room is; None, as for an unlisted one, where nobody knows.
+
+    `clock` and `speed` are as in MatchStarted. `speed` is None where an older program started the
+    match, until `fill_clocks` has filled in both.
+    """
 
     match: MatchId
     room: RoomId
@@ -236,6 +264,9 @@ class StoredMatch(Struct, frozen=True):
     finished_ms: int | None
     plies: int | None
     over: bytes | None
+    clock: str | None = None
+    speed: str | None = None
+    public: bool | None = None
 
 
 class MatchPage(Struct, frozen=True):
@@ -330,6 +361,30 @@ class RoomVersion(NamedTuple):
     v: int
 
 
+class TakenRoom(NamedTuple):
+    """A room that a node has taken over, and the node that was responsible for it before."""
+
+    room: RoomId
+    node: str
+
+
+class Rescheduled(NamedTuple):
+    """The wake-up time of a room whose last event has the version `v`."""
+
+    room: RoomId
+    v: int
+    due_ms: int
+
+
+class LastBeat(NamedTuple):
+    """The last heartbeat of a node, in ms since 1970 by the store's clock, and whether the node
+    still counts as alive.
+    """
+
+    at_ms: int
+    is_alive: bool
+
+
 class ExpiryPage(Struct, frozen=True):
     """The result of one expiry pass over a page of rows.
 
@@ -385,6 +440,9 @@ class ProjectionStore(Protocol):
         then, latest first.
         """
 
+    async def entries(self, rooms: Sequence[str]) -> list[StoredRoom]:
+        """The entries of these rooms, listed or not, as far as they exist."""
+
     async def player_matches(self, player: str, running: int, finished: int) -> list[StoredMatch]:
         """The matches of a player, public or not: at most that many running and finished ones.
 
@@ -403,6 +461,9 @@ class ProjectionStore(Protocol):
 
     async def fill_winners(self, limit: int) -> int:
         """Does the same for the winners; `matches` filters by the winner before and after."""
+
+    async def fill_clocks(self, limit: int) -> int:
+        """Does the same for the time controls and their classes, from the logs of the rooms."""
 
     async def matches(
         self,
@@ -437,14 +498,20 @@ class NodeStore(Protocol):
         all_nodes: bool,
         limit: int = DUE_PAGE,
         except_for: Collection[RoomVersion] = (),
-    ) -> list[RoomId]:
-        """Makes `node` responsible for due rooms of dead nodes; returns the ids of these rooms.
+    ) -> list[TakenRoom]:
+        """Makes `node` responsible for due rooms of dead nodes; returns these rooms.
 
         With `all_nodes`, it takes over those of all other nodes, dead or alive. It leaves out the
         rooms of `except_for` that have had no event since that version. A wake-up that was
         due when the room's last event was written is due even if `now_ms` is earlier: clocks
         differ and may be set back. After a failed call, the result may include rooms for which this
-        node is responsible already.
+        node is responsible already; their `node` is this one.
+        """
+
+    async def reschedule(self, node: str, rooms: Sequence[Rescheduled]) -> None:
+        """Writes the wake-up times of rooms of `node`, at most DUE_PAGE of them.
+
+        Leaves out rooms that have had an event since that version.
         """
 
     async def release_rooms(self, node: str, rooms: Sequence[RoomVersion]) -> None:
@@ -467,6 +534,14 @@ class NodeStore(Protocol):
 
         Returns the store's time in ms since 1970. The heartbeat expires by the store's clock, so
         that nodes whose clocks differ do not declare each other dead.
+        """
+
+    async def last_beat(self, node: str) -> LastBeat | None:
+        """The last heartbeat of a node; None for an unknown node. That of NO_NODE is the last one
+        of all dead nodes: one of them was responsible for a released room before.
+
+        The store remembers a dead node for a day, and for as long as it is responsible for a room
+        that has a wake-up time.
         """
 
     async def alive_nodes(self) -> frozenset[str]:

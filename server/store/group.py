@@ -7,7 +7,8 @@ interval: with a statement for each row and 50 matches running, a move waited 18
 """
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, assert_never
 
 import msgspec
@@ -16,6 +17,7 @@ from sqlalchemy import Column, LargeBinary, Table
 
 from server.store import tables as t
 from server.store.base import (
+    EARLY_BOUND,
     Append,
     CommandKey,
     Listing,
@@ -60,7 +62,8 @@ class GroupRows:
     def move_head(self, append: Append) -> None:
         """Adds the compare-and-set of the room's head."""
         last = append.events[-1]
-        self.heads.append((append.room, append.expected_v, last.v, append.due_ms, append.node))
+        head = (append.room, append.expected_v, last.v, append.due_ms, append.node, last.at_ms)
+        self.heads.append(head)
 
     def add(self, append: Append) -> None:
         """Adds the events, the command key and the projections."""
@@ -102,19 +105,26 @@ def _insert(table: Table, rows: str, columns: Iterable[Column[Any]]) -> str:
 
 
 def _update(
-    table: Table, rows: str, columns: Iterable[Column[Any]], expecting: bool = False
+    table: Table,
+    rows: str,
+    columns: Iterable[Column[Any]],
+    expecting: bool = False,
+    computed: Mapping[str, str] = MappingProxyType({}),
+    operands: Iterable[Column[Any]] = (),
 ) -> str:
     """An UPDATE statement for the trigger.
 
-    The rows hold an id, the expected head if `expecting`, and the columns.
+    The rows hold an id, the expected head if `expecting`, the columns, and `operands`, which only
+    the expressions in `computed` use: for some columns, the value in place of the row's.
     """
     fields = {"id": table.c.id} | ({"expected": table.c.head} if expecting else {})
     changed = {column.name: column for column in columns}
+    read = {column.name: column for column in operands}
     values = ", ".join(
         f"{_field(number, column)} AS {name}"
-        for number, (name, column) in enumerate((fields | changed).items())
+        for number, (name, column) in enumerate((fields | changed | read).items())
     )
-    sets = ", ".join(f"{name} = u.{name}" for name in changed)
+    sets = ", ".join(f"{name} = {computed.get(name, f'u.{name}')}" for name in changed)
     condition = f" AND {table}.head = u.expected" if expecting else ""
     return (
         f"UPDATE {table} SET {sets} FROM (SELECT {values} FROM json_each(NEW.{rows})) AS u"
@@ -126,7 +136,14 @@ def _update(
 COLUMNS = ("heads", "events", "commands", "listings", "matches", "finished", "thoughts")
 #: The statements of the trigger. A head that has moved fails the whole insert.
 STATEMENTS = (
-    _update(t.rooms, "heads", [t.rooms.c.head, t.rooms.c.due_ms, t.rooms.c.node], expecting=True),
+    _update(
+        t.rooms,
+        "heads",
+        [t.rooms.c.head, t.rooms.c.due_ms, t.rooms.c.node],
+        expecting=True,
+        computed={"due_ms": EARLY_BOUND.format(row="rooms", new="u")},
+        operands=[t.events.c.at_ms],
+    ),
     "SELECT RAISE(ABORT, 'a head has moved') WHERE changes() <> json_array_length(NEW.heads);",
     _insert(t.events, "events", [t.events.c.room, *t.columns_of(StoredEvent, t.events)]),
     _insert(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import structlog
 
+from server.address_file import IN_USE
 from server.store.base import StoreUnavailable
 from server.store.folder import make_file, make_folder, others_may_read
 
@@ -39,8 +40,7 @@ def lock_folder(folder: Path) -> Iterator[None]:
             file.seek(0)
             holder = file.read(40).strip() or "unknown"
             raise StoreUnavailable(
-                f"another Plyroom server (process {holder}) uses the data folder {folder};"
-                " choose another: --data"
+                f"{IN_USE} (process {holder}) uses the data folder {folder}; choose another: --data"
             ) from error
         file.seek(0)
         file.truncate()

@@ -6,6 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from server.events import DRAWN_ENDS
+from server.time_controls import Speed
 
 #: The wanted result: the player won or lost, the match was drawn, or that seat won.
 ResultFilter = Literal["won", "lost", "drawn", "first", "second"]
@@ -16,6 +17,9 @@ Key = tuple[int, str]
 #: Maximum number of matches that a query looks at for a page. It looks at all that finished in the
 #: same millisecond as one of them.
 SCAN_LIMIT = 2000
+
+#: The class of a match without a clock.
+UNTIMED: Speed = "untimed"
 
 #: The winner of a finished match that no seat won: nobody, for it was drawn, or nobody, for it has
 #: no result: it was aborted, or the AI failed. The winner of any other match is a seat, 0 or 1.
@@ -46,12 +50,15 @@ class MatchFilter(Struct, frozen=True, kw_only=True):
     - `player` is a key as in server/store/players.py. The results "won" and "lost" are those of
       this player; without a player they accept no match.
     - `min_plies` and `max_plies` limit the length, both inclusive.
+    - `speed` is the class of the time control. A match of an older program whose row does not have
+      it yet counts as untimed.
     - `with_unlisted` adds the player's matches of unlisted rooms, for the player's own eyes.
     - `since_ms` (inclusive) and `until_ms` (exclusive) limit the time at which the match finished.
     """
 
     player: str | None = None
     game: str | None = None
+    speed: Speed | None = None
     result: ResultFilter | None = None
     min_plies: int = 1
     max_plies: int | None = None
@@ -60,11 +67,18 @@ class MatchFilter(Struct, frozen=True, kw_only=True):
     with_unlisted: bool = False
 
     def accepts(
-        self, game: str, players: tuple[str | None, ...], winner: int, plies: int, finished_ms: int
+        self,
+        game: str,
+        players: tuple[str | None, ...],
+        winner: int,
+        plies: int,
+        finished_ms: int,
+        speed: str | None,
     ) -> bool:
         """Whether the filter accepts a match with these properties."""
         return (
             self.game in (None, game)
+            and self.speed in (None, speed or UNTIMED)
             and (self.player is None or self.player in players)
             and self.min_plies <= plies
             and (self.max_plies is None or plies <= self.max_plies)

@@ -24,7 +24,7 @@ from sqlalchemy.sql.base import ReadOnlyColumnCollection
 from sqlalchemy.sql.selectable import SelectBase
 
 from server.store import tables as t
-from server.store.match_filter import NO_RESULT, OVER_PREFIXES, Key, MatchFilter
+from server.store.match_filter import NO_RESULT, OVER_PREFIXES, UNTIMED, Key, MatchFilter
 
 _COLUMNS = t.matches.c
 
@@ -132,6 +132,8 @@ def _accepted(wanted: MatchFilter) -> Iterator[ColumnElement[bool]]:
         yield c.plies <= wanted.max_plies
     if wanted.game is not None:
         yield func.coalesce(c.game, "") == wanted.game
+    if wanted.speed is not None:
+        yield func.coalesce(c.speed, UNTIMED) == wanted.speed
     if wanted.result is not None:
         yield _has_result(wanted)
 

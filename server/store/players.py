@@ -1,4 +1,6 @@
-"""The players of a match, as the columns `first` and `second` of its row hold them."""
+"""The players of a match and its clock, as the columns of its row hold them: `first` and `second`,
+`clock` and `speed`.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,8 +8,10 @@ import msgspec
 from msgspec import Struct
 
 from engine.view import SEATS
-from server.events import Occupant
+from server.events import Occupant, Started, parse_event_body
 from server.store.base import StoredMatch
+from server.store.match_filter import UNTIMED
+from server.time_controls import Speed, TimeControlError, parse_control, speed_of
 
 _decode = msgspec.json.Decoder(list[Occupant]).decode
 
@@ -34,6 +38,30 @@ def players(seats: Sequence[Occupant]) -> Players:
 def players_of(seats: bytes) -> Players:
     """The players of a match, from its seats as JSON."""
     return players(_decode(seats))
+
+
+class ClockColumns(Struct, frozen=True):
+    """The text of a match's time control, None for none, and its class."""
+
+    text: str | None
+    speed: Speed
+
+
+def clock_columns(text: str | None) -> ClockColumns:
+    """The columns of a match with the time control of its `started` event."""
+    try:
+        return ClockColumns(text, speed_of(None if text is None else parse_control(text)))
+    except TimeControlError:  # of a newer version
+        return ClockColumns(text, UNTIMED)
+
+
+def clock_of(started: bytes) -> ClockColumns:
+    """The columns of a match, from the body of its `started` event."""
+    try:
+        event = parse_event_body(started)
+    except (msgspec.DecodeError, UnicodeDecodeError):  # `verify` reports it
+        return clock_columns(None)
+    return clock_columns(event.clock if isinstance(event, Started) else None)
 
 
 def latest_matches(

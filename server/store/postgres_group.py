@@ -19,6 +19,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Integer, LargeBinary, String
 
 from server.store import tables as t
 from server.store.base import (
+    EARLY_BOUND,
     Append,
     Conflict,
     Duplicate,
@@ -54,6 +55,7 @@ HEADS: Columns = (
     | {"expected": TYPES[BigInteger]}
     | _typed(t.rooms.c.head, t.rooms.c.due_ms, t.rooms.c.node)
     | {"identity": TYPES[String], "command": TYPES[String]}
+    | _typed(t.events.c.at_ms)
 )
 LISTINGS = _typed(*t.columns_of(Listing, t.rooms), t.rooms.c.changed_ms)
 CREATED = _typed(*t.columns_of(NewRoom, t.rooms, without="append"))
@@ -102,7 +104,7 @@ class _Rows:
         self.matches += matches.values()
         identity, command = (key.identity, key.id) if key is not None else (None, None)
         head = (room, append.expected_v, last.v, append.due_ms, append.node, identity, command)
-        self.heads.append((*head, *listing, *created))
+        self.heads.append((*head, last.at_ms, *listing, *created))
 
     def _add_match(self, room: str, projection: Projection, matches: dict[str, Row]) -> None:
         """Adds a match's start or end.
@@ -265,7 +267,8 @@ def _append_statement(
             "(a.room IN (SELECT id FROM free)) IS NOT TRUE"
             " AND EXISTS (SELECT FROM rooms AS x WHERE x.id = a.room)"
         )
-    changes = "head = a.head, due_ms = a.due_ms, node = a.node"
+    due_ms = EARLY_BOUND.format(row="r", new="a")
+    changes = f"head = a.head, due_ms = {due_ms}, node = a.node"
     if has_listing:
         changes += "".join(f", {name} = coalesce(a.{name}, r.{name})" for name in LISTINGS)
     builder.add(

@@ -9,8 +9,11 @@ from sqlalchemy import (
     ColumnElement,
     and_,
     bindparam,
+    case,
     delete,
+    func,
     insert,
+    not_,
     or_,
     select,
     tuple_,
@@ -18,7 +21,7 @@ from sqlalchemy import (
     update,
 )
 
-from server.ids import IdentityId, MatchId, RoomId
+from server.ids import IdentityId, MatchId
 from server.store import tables as t
 from server.store.analyses import SqlAnalyses
 from server.store.base import (
@@ -32,14 +35,17 @@ from server.store.base import (
     DueRoom,
     Duplicate,
     Identity,
+    LastBeat,
     MatchPage,
     NewRoom,
+    Rescheduled,
     RoomHead,
     RoomVersion,
     StoredEvent,
     StoredMatch,
     StoredRoom,
     StoreUnavailable,
+    TakenRoom,
     Thought,
     batched,
     day_of,
@@ -52,7 +58,7 @@ from server.store.group import Contended
 from server.store.match_filter import EVERY_MATCH, SCAN_LIMIT, Key, MatchFilter, scan_end
 from server.store.match_query import MatchScan, winner_column
 from server.store.people import shown_event, shown_identity, shown_match, shown_room
-from server.store.players import latest_matches, players_of
+from server.store.players import clock_of, latest_matches, players_of
 from server.store.writer import Commit, GroupWriter, Op, Outcome, room_of
 
 #: Maximum number of room ids in one query for heads. Drivers accept at most 32,766 parameters, and
@@ -60,6 +66,10 @@ from server.store.writer import Commit, GroupWriter, Op, Outcome, room_of
 HEADS_PER_QUERY = 5000
 #: Time after which the row of a dead node is deleted, in ms.
 DEAD_NODE_MS = 24 * 3_600_000
+
+#: Time before the end of a heartbeat of an older program at which it was written, in ms: three
+#: times the default of `heartbeat_s`.
+OLDER_BEAT_MS = 3_000
 
 #: The query for a page of a room's log.
 SELECT_EVENTS = (
@@ -253,6 +263,9 @@ class SqlProjections:
         c = t.rooms.c
         return await self._latest_rooms((c.host == host, c.changed_ms >= since_ms), limit)
 
+    async def entries(self, rooms: Sequence[str]) -> list[StoredRoom]:
+        return await self._latest_rooms((t.rooms.c.id.in_(rooms),), len(rooms)) if rooms else []
+
     async def _latest_rooms(
         self, conditions: tuple[ColumnElement[bool], ...], limit: int
     ) -> list[StoredRoom]:
@@ -317,6 +330,24 @@ class SqlProjections:
             )
         )
 
+    async def fill_clocks(self, limit: int) -> int:
+        c, e = t.matches.c, t.events.c
+        rows = await self._database.select(
+            select(c.id, e.body)
+            .join(t.events, and_(e.room == c.room, e.v == c.first_v))
+            .where(c.speed.is_(None))
+            .limit(limit)
+        )
+        for match_id, body in rows:
+            clock = clock_of(body)
+            await self._database.execute(
+                update(t.matches)
+                .where(c.id == match_id)
+                .values(clock=clock.text, speed=clock.speed)
+                .returning(c.id)
+            )
+        return len(rows)
+
     async def matches(
         self,
         limit: int,
@@ -360,7 +391,7 @@ class SqlNodes:
         all_nodes: bool,
         limit: int = DUE_PAGE,
         except_for: Collection[RoomVersion] = (),
-    ) -> list[RoomId]:
+    ) -> list[TakenRoom]:
         c = t.rooms.c
         can_take_over: ColumnElement[bool] = c.node != node
         if not all_nodes:
@@ -372,24 +403,40 @@ class SqlNodes:
         e = t.events.c
         last_ms = select(e.at_ms).where(e.room == c.id, e.v == c.head).scalar_subquery()
         is_due = and_(c.due_ms.is_not(None), or_(c.due_ms <= now_ms, c.due_ms <= last_ms))
-        # PostgreSQL skips rooms that another transaction has locked, because another node is taking
-        # them over or appending to them. SQLite has a single writer.
         if except_for:
             is_due = and_(is_due, tuple_(c.id, c.head).not_in(except_for))
+        # Most of the time nothing is due, and a query takes no write lock.
+        query = select(c.id, c.node).where(is_due, can_take_over).limit(limit)
+        earlier = {row[0]: row[1] for row in await self._database.select(query)}
+        if not earlier:
+            self._is_takeover_unanswered = False
+            return []
+        # The node is compared again: another one may have taken the room over since the query.
+        # PostgreSQL skips rooms that another transaction has locked, because another node is taking
+        # them over or appending to them. SQLite has a single writer.
         due = (
-            select(c.id).where(is_due, can_take_over).limit(limit)
+            select(c.id)
+            .where(is_due, can_take_over, tuple_(c.id, c.node).in_(list(earlier.items())))
             .with_for_update(of=t.rooms, skip_locked=True).cte("due")
         )  # fmt: skip
         take_over = (
             update(t.rooms).where(c.id.in_(select(due.c.id))).values(node=node).returning(c.id)
         )
         try:
-            rooms = [row[0] for row in await self._database.execute(take_over)]
+            rows = await self._database.execute(take_over)
         except StoreUnavailable:
             self._is_takeover_unanswered = True
             raise
         self._is_takeover_unanswered = False
-        return rooms
+        return [TakenRoom(row[0], earlier[row[0]]) for row in rows]
+
+    async def reschedule(self, node: str, rooms: Sequence[Rescheduled]) -> None:
+        c = t.rooms.c
+        is_unchanged = tuple_(c.id, c.head).in_([(room, v) for room, v, _ in rooms])
+        times = case({room: due_ms for room, _, due_ms in rooms}, value=c.id)
+        await self._database.execute(
+            update(t.rooms).where(c.node == node, is_unchanged).values(due_ms=times).returning(c.id)
+        )
 
     async def release_rooms(self, node: str, rooms: Sequence[RoomVersion]) -> None:
         c = t.rooms.c
@@ -410,27 +457,33 @@ class SqlNodes:
     async def heartbeat(self, node: str, alive_for_ms: int) -> int:
         alive_until_ms = t.nodes.c.alive_until_ms
         alive_for_ms = min(alive_for_ms, MAX_HEARTBEAT_MS)
-        expires_at_ms = self._clock() + alive_for_ms
-        refresh = (
-            update(t.nodes)
-            .where(t.nodes.c.id == node)
-            .values(alive_until_ms=expires_at_ms)
-            .returning(alive_until_ms)
-        )
+        now = self._clock()
+        beat = {"alive_until_ms": now + alive_for_ms, "beat_ms": now}
+        refresh = update(t.nodes).where(t.nodes.c.id == node).values(beat).returning(alive_until_ms)
         rows = await self._database.execute(refresh)
         if not rows:
             rows = await self._database.execute(
-                insert(t.nodes)
-                .values(id=node, alive_until_ms=expires_at_ms)
-                .returning(alive_until_ms)
+                insert(t.nodes).values({"id": node, **beat}).returning(alive_until_ms)
             )
-            # A node has a new id after each start. The rows of long dead nodes are useless.
+            # A node has a new id after each start. The rows of long dead nodes are useless, unless
+            # a clock stands still since their last heartbeat.
+            waiting = select(t.rooms.c.node).where(t.rooms.c.due_ms.is_not(None))
             await self._database.execute(
                 delete(t.nodes)
-                .where(alive_until_ms < self._clock() - DEAD_NODE_MS)
+                .where(alive_until_ms < self._clock() - DEAD_NODE_MS, t.nodes.c.id.not_in(waiting))
                 .returning(alive_until_ms)
             )
         return int(rows[0][0]) - alive_for_ms
+
+    async def last_beat(self, node: str) -> LastBeat | None:
+        c = t.nodes.c
+        is_alive = c.id.in_(self._alive())
+        is_meant = not_(is_alive) if node == NO_NODE else c.id == node
+        at_ms = func.coalesce(c.beat_ms, c.alive_until_ms - OLDER_BEAT_MS)
+        rows = await self._database.select(
+            select(at_ms, is_alive).where(is_meant).order_by(at_ms.desc()).limit(1)
+        )
+        return LastBeat(int(rows[0][0]), bool(rows[0][1])) if rows else None
 
     async def alive_nodes(self) -> frozenset[str]:
         return frozenset(row[0] for row in await self._database.select(self._alive()))

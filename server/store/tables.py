@@ -25,7 +25,7 @@ from sqlalchemy import (
 
 #: The newest migration, which leads to these tables. A test compares it with the migrations'
 #: folder; a constant saves the server from importing Alembic at each start.
-REVISION = "0006"
+REVISION = "0007"
 
 metadata = MetaData(
     naming_convention={
@@ -124,10 +124,14 @@ matches = Table(
     Column("second", String),
     # Who won the finished match: a seat, or one of server.store.match_filter's DRAWN and NO_RESULT.
     Column("winner", Integer),
+    # The text of the time control, null for none, and its class.
+    Column("clock", String),
+    Column("speed", String),
 )
-#: The columns that are null in rows of older programs until `fill_players` and `fill_winners` have
-#: filled them. Those of one tuple are filled together.
-FILLED_LATER = (("first", "second"), ("winner",))
+#: The columns that are null in rows of older programs until `fill_players`, `fill_winners` and
+#: `fill_clocks` have filled them. Those of one tuple are filled together, and the first of them is
+#: null only before.
+FILLED_LATER = (("first", "second"), ("winner",), ("speed", "clock"))
 Index("ix_matches_room", matches.c.room)
 Index("ix_matches_first_finished_ms", matches.c.first, matches.c.finished_ms)
 Index("ix_matches_second_finished_ms", matches.c.second, matches.c.finished_ms)
@@ -135,6 +139,8 @@ Index("ix_matches_game_finished_ms", matches.c.game, matches.c.finished_ms)
 Index("ix_matches_public_finished_ms", matches.c.public, matches.c.finished_ms)
 # A partial index, too: of the finished matches whose winner is not filled in yet.
 Index("ix_matches_winner", matches.c.winner)
+# And one of the matches whose class of clock is not filled in yet.
+Index("ix_matches_speed", matches.c.speed)
 
 thoughts = Table(
     "thoughts",
@@ -185,6 +191,8 @@ nodes = Table(
     metadata,
     Column("id", String, primary_key=True),
     Column("alive_until_ms", BigInteger, nullable=False),
+    # The time of the last heartbeat, by the store's clock; null for a node of an older program.
+    Column("beat_ms", BigInteger),
 )
 
 #: The fields in which the structs of server/store/base.py hold the key `id` of these tables.

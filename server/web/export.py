@@ -21,7 +21,7 @@ from engine.formats.registry import FORMATS, Format, formats_of
 from engine.study_pool.errors import StudyFailed, StudyUnavailable
 from engine.study_pool.messages import FormatJob, GameText, Refused
 from server.codes import Code
-from server.exports import Exported, read_match, read_slices, with_thoughts
+from server.exports import Exported, Pace, read_match, read_slices, with_thoughts
 from server.ids import MatchId
 from server.limits.by_address import LimitExceeded, RateLimit
 from server.ports import Ports
@@ -42,6 +42,8 @@ log = structlog.get_logger()
 MAX_MATCHES = 10**9
 #: Answers of lists that run at once: of one address and in all.
 ADDRESS_LISTS, ALL_LISTS = 2, 8
+#: The share of the event loop that all exports together have, while others wait for it.
+LOOP_SHARE = 0.5
 #: Seconds before an address may try again.
 RETRY_S = 10
 #: Any page may read an export: it needs no cookie, and has what anybody may see.
@@ -60,6 +62,7 @@ class Exports:
         self._rate = RateLimit(
             "exports", settings.limit_replays_burst, settings.limit_replays_per_minute
         )
+        self._pace = Pace(LOOP_SHARE)
         #: The lists that are being sent, by address.
         self._lists: Counter[str] = Counter()
 
@@ -86,8 +89,9 @@ class Exports:
         withheld = await self._thoughts.reason_to_withhold(request, match)
         site = f"{public_origin(request, self._ports.settings.url)}/match/{match.match}"
         exported = await read_match(
-            self._ports.store, match, has_thoughts=withheld is None, site=site
-        )
+            self._ports.store, match, has_thoughts=withheld is None, site=site,
+            pace=self._pace,
+        )  # fmt: skip
         (text,) = await self._write(request, chosen, [exported])
         if text.refused:
             raise ApiError(HTTPStatus.CONFLICT, Code.EXPORT_REFUSED, text.refused)
@@ -121,7 +125,7 @@ class Exports:
         self._lists[address] += 1
         try:
             site = f"{public_origin(request, self._ports.settings.url)}/match/"
-            slices = read_slices(self._ports.store, wanted, maximum, site)
+            slices = read_slices(self._ports.store, wanted, maximum, site, pace=self._pace)
             async for part in self._texts(request, chosen, slices):
                 if not response.prepared:
                     await response.prepare(request)

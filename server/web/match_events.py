@@ -11,6 +11,7 @@ from server.ports import Ports
 from server.protocol.codec import HIDDEN_BODY, event_frame
 from server.store.base import EVERYONE, StoredEvent
 from server.web.answers import ApiError, raw_answer
+from server.web.senders import room_for
 
 #: Maximum number of events in one response.
 MAX_EVENTS = 3000
@@ -33,12 +34,14 @@ class MatchEvents:
 
         Those of a room's first match begin with the room's creation. Each is an
         [event](#events) as a client receives it, with a number one higher than the one before; a
-        line of chat is `hidden`. There are at most 3000, the first ones.
+        line of chat is `hidden`. There are at most 3000, the first ones. Their `room` is
+        empty for a match of an unlisted room that the sender has not played.
         """
         match_id = MatchId(request.match_info["match"][:64])
         match = await self._ports.store.projections.match(match_id)
         if match is None:
             raise ApiError(HTTPStatus.NOT_FOUND, Code.MATCH_UNKNOWN, "there is no such match")
+        room = await room_for(request, self._ports, match)
         v = 0 if match.number == 1 else match.first_v - 1
         frames: list[bytes] = []
         while page := await self._ports.store.logs.events(match.room, v, LOG_PAGE):
@@ -48,7 +51,7 @@ class MatchEvents:
                 if is_next_match or len(frames) == MAX_EVENTS:
                     return _answer(frames)
                 is_hidden = isinstance(event, Said) or entry.audience != EVERYONE
-                frames.append(_frame(match.room, entry, is_hidden))
+                frames.append(_frame(room, entry, is_hidden))
             v = page[-1].v
         return _answer(frames)
 

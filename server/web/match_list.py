@@ -9,6 +9,7 @@ from msgspec import Struct
 from server.codes import Code
 from server.store.base import MatchPage, ProjectionStore, StoredMatch
 from server.store.match_filter import Key, MatchFilter, ResultFilter
+from server.time_controls import Speed
 from server.web.answers import ApiError, query_number
 
 #: Maximum length of an id in a filter, in characters.
@@ -19,6 +20,8 @@ MAX_PLIES = 100_000
 MAX_SECONDS = 10**11 - 1
 #: The results in a filter.
 RESULTS = get_args(ResultFilter)
+#: The classes of clocks in a filter.
+SPEEDS = get_args(Speed)
 #: The results that need a player.
 OWN_RESULTS = ("won", "lost")
 
@@ -35,11 +38,18 @@ def parse_filter(request: web.Request) -> MatchFilter:
         player=player,
         game=_text(query.get("game")),
         result=cast(ResultFilter | None, result),
+        speed=_parse_speed(query.get("speed")),
         min_plies=query_number(request, "min_plies", 1, 1, MAX_PLIES),
         max_plies=_number(request, "max_plies", MAX_PLIES),
         since_ms=_seconds(request, "since"),
         until_ms=_seconds(request, "until"),
     )
+
+
+def _parse_speed(text: str | None) -> Speed | None:
+    if text and text not in SPEEDS:
+        raise _malformed(f"speed is one of {', '.join(SPEEDS)}")
+    return cast(Speed, text) if text else None
 
 
 class Cursors(Struct, frozen=True):

@@ -21,6 +21,8 @@ from server.ports import Ports
 from server.protocol import messages as wire
 from server.protocol.views import format_played
 from server.rooms import notation
+from server.rooms.clock import Clock
+from server.rooms.clock_log import ClockReader
 from server.rooms.record import moves_of
 from server.store.base import StoredMatch
 from server.web.answers import (
@@ -35,7 +37,7 @@ from server.web.answers import (
 from server.web.games import format_entries
 from server.web.match_list import parse_cursor, parse_filter, read_page
 from server.web.replays import Replays
-from server.web.senders import guest_of
+from server.web.senders import guest_of, room_for
 from server.web.thoughts import Thoughts
 
 log = structlog.get_logger()
@@ -66,11 +68,16 @@ Moves = tuple[wire.Played, ...]
 class Record(msgspec.Struct, frozen=True):
     """The moves of a match that were not taken back, the versions of their events, and the time
     that each move took, in ms.
+
+    In a match with a clock that is the time which the clock counted, `left_ms` are the times that
+    the movers had after their moves, and `clock` is the clock after the last event.
     """
 
     moves: Moves
     versions: tuple[int, ...]
     spent_ms: tuple[int, ...]
+    left_ms: tuple[int | None, ...] = ()
+    clock: Clock | None = None
 
 
 class Matches:
@@ -106,8 +113,12 @@ class Matches:
         many others; then its `next` or `previous` goes on all the same. `?before=` takes the `next`
         of another page, for older matches, and `?after=` its `previous`, for newer ones. The
         filters are `?player=`, an identity; `?game=`; `?result=`: `first` or `second` for the seat
-        that won, `drawn`, and with a player `won` or `lost`; `?min_plies=` and `?max_plies=`;
+        that won, `drawn`, and with a player `won` or `lost`; `?speed=`, the class of the clock:
+        `bullet`, `blitz`, `rapid`, `classical` or `untimed`; `?min_plies=` and `?max_plies=`;
         `?since=` and `?until=`, in seconds since 1970.
+
+        `clock` is the text of the time control, null for none. The `over` of a match with a clock
+        has `clocks_ms`, what both sides had left.
         """
         limit = query_number(request, "limit", 30, 1, PAGE)
         wanted = parse_filter(request)
@@ -138,9 +149,11 @@ class Matches:
 
     async def match(self, request: web.Request) -> web.Response:
         """Answers with a match, its moves, the time that each took and the AI's analyses. `formats`
-        are those of its exports, the usual one first.
+        are those of its exports, the usual one first. In a match with a clock `spent_ms` is the
+        time that the clock counted, and `left_ms` has for each move what its player then had left.
 
-        If the sender may not see the analyses while the match is running, `withheld` says why.
+        The `room` of an unlisted match is there for its players only. If the sender may not see the
+        analyses while the match is running, `withheld` says why.
         """
         match = await self._find(request.match_info["match"])
         record = await self.record(match)
@@ -149,7 +162,8 @@ class Matches:
         thoughts = {}
         if withheld is None:
             thoughts = await self._thoughts.reports(match, record.versions)
-        entry = self.entry(match, len(moves))
+        room = await room_for(request, self._ports, match)
+        entry = self.entry(match, len(moves)) | {"room": room}
         try:
             view = self._ports.find_game(match.game).board(_decode(match.options))
         except Exception as error:
@@ -161,6 +175,7 @@ class Matches:
         body = {
             **entry, "start": match.start, "rules": match.rules, "moves": moves, "view": view,
             "spent_ms": record.spent_ms, "thoughts": thoughts,
+            **({} if match.clock is None else {"left_ms": record.left_ms}),
             "formats": format_entries(match.game),
             **({} if withheld is None else {"withheld": withheld}),
         }  # fmt: skip
@@ -269,10 +284,12 @@ class Matches:
         """The record of a match, from its room's log."""
         events: list[tuple[int, RoomEvent]] = []
         spent_ms: dict[int, int] = {}
-        v, turn_began_ms = match.first_v, match.started_ms
+        v, turn_began_ms = match.first_v - 1, match.started_ms
+        reader = ClockReader(match.match)
         while page := await self._ports.store.logs.events(match.room, v, LOG_PAGE):
             for entry in page:
                 event = parse_event_body(entry.body)
+                reader.read(event, entry.at_ms)
                 if isinstance(event, Moved | TookBack):
                     events.append((entry.v, event))
                     spent_ms[entry.v] = max(0, entry.at_ms - turn_began_ms)
@@ -283,7 +300,15 @@ class Matches:
         recorded = moves_of(events, match.match)
         moves = await self._with_notation(match, [move.event for move in recorded])
         versions = tuple(move.v for move in recorded)
-        return Record(moves, versions, tuple(spent_ms[v] for v in versions))
+        counted_ms = [
+            spent_ms[move.v] if move.event.spent_ms is None else move.event.spent_ms
+            for move in recorded
+        ]
+        return Record(
+            moves, versions, tuple(counted_ms),
+            tuple([move.event.clock_ms for move in recorded]),
+            reader.clock,
+        )  # fmt: skip
 
     async def _with_notation(self, match: StoredMatch, moves: list[Moved]) -> Moves:
         """The moves with their numbers and notation, which old logs lack."""
@@ -307,6 +332,13 @@ class Matches:
             played.append(format_played(notation.played_move(move, game, position)))
         return tuple(played)
 
+    def title(self, game_id: str) -> str:
+        """The title of a game, or its id if this server does not have it."""
+        try:
+            return self._ports.find_game(game_id).title
+        except Exception:  # the game is missing or broken
+            return game_id
+
     def entry(self, match: StoredMatch, plies: int) -> dict[str, Any]:
         """The entry of a match in the list of matches."""
         try:
@@ -325,6 +357,7 @@ class Matches:
             "seats": msgspec.Raw(match.seats),
             "over": msgspec.Raw(match.over) if match.over else None,
             "plies": plies, "length": length,
+            "clock": match.clock, "speed": match.speed or "untimed",
             "started_ms": match.started_ms, "finished_ms": match.finished_ms,
         }  # fmt: skip
 

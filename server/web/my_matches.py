@@ -1,7 +1,7 @@
 """The HTTP API for the matches of the person who asks."""
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -9,18 +9,27 @@ import msgspec
 from aiohttp import web
 
 from server.codes import Code
+from server.events import Occupant
 from server.ids import IdentityId, MatchId
 from server.ports import Ports
 from server.protocol import messages as wire
+from server.protocol.notifications import notice, waiting_in
+from server.protocol.views import clock_state
 from server.store.base import DAY_MS, StoredMatch
 from server.web.answers import ApiError, json_answer
-from server.web.matches import Matches
+from server.web.matches import Matches, Record
 from server.web.senders import guest_of
 
 #: Maximum number of running matches in the answer.
 MAX_RUNNING = 20
 #: Maximum number of finished matches in the answer.
 MAX_FINISHED = 3
+#: Number of finished matches that are read to find the rooms of the last hours.
+READ_FINISHED = 20
+#: Maximum number of rooms in the answer between two matches.
+MAX_ROOMS = 5
+#: Time since which a match must have ended for its room to be in the answer, in ms.
+ROOM_MS = 12 * 60 * 60_000
 #: Maximum number of rooms in the answer in which the person waits for a player.
 MAX_WAITING = 10
 #: Time since which a room must have had a follower to be in the answer, in ms.
@@ -32,6 +41,20 @@ CACHED_TURNS = 5000
 
 _decode_summary = msgspec.json.Decoder(wire.RoomSummary).decode
 _decode_options = msgspec.json.decode
+_decode_seats = msgspec.json.Decoder(tuple[Occupant, ...]).decode
+
+
+class Turn(msgspec.Struct, frozen=True):
+    """The seat to move in a running match, None where the rules cannot replay the moves, and the
+    match's clock, if it has one.
+    """
+
+    seat: int | None
+    times: wire.ClockState | None
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of the match's entry."""
+        return {"turn": self.seat, "times": self.times}
 
 
 class MyMatches:
@@ -50,19 +73,26 @@ class MyMatches:
         """Answers with the matches of the guest of the token or the cookie, public or not.
 
         `running` and `finished` have entries as in `GET /api/matches`, latest first; in `running`,
-        `turn` is the seat to move, null if the server no longer has the rules. `waiting` has the
-        rooms in which the guest waits for a player. A request without a guest gets a 401.
+        `turn` is the seat to move, null if the server no longer has the rules, and `times` the
+        clock as in a snapshot, null without one. `waiting` has the rooms in which the guest waits
+        for a player. `rooms` has those of the last hours between two matches in which the guest and
+        another person still sit, and `notifications` what waits for the guest, as on the socket. A
+        request without a guest gets a 401.
         """
         identity = await self._identity(request)
         projections = self._ports.store.projections
-        matches = await projections.player_matches(identity, MAX_RUNNING, MAX_FINISHED)
+        matches = await projections.player_matches(identity, MAX_RUNNING, READ_FINISHED)
         running = [match for match in matches if match.finished_ms is None]
+        finished = matches[len(running) :]
+        rooms = await self._rooms(identity, finished)
         turns = await self._turns.of(running)
         entry = self._matches.entry
         body = {
-            "running": [entry(match, 0) | {"turn": turns[match.match]} for match in running],
-            "finished": [entry(match, match.plies or 0) for match in matches[len(running) :]],
+            "running": [entry(match, 0) | turns[match.match].fields() for match in running],
+            "finished": [entry(match, match.plies or 0) for match in finished[:MAX_FINISHED]],
             "waiting": await self._waiting(identity),
+            "rooms": [msgspec.to_builtins(room) for room in rooms],
+            "notifications": self._notifications(identity, rooms, running, turns),
         }
         return json_answer(body)
 
@@ -72,6 +102,58 @@ class MyMatches:
         if guest is None:
             raise ApiError(HTTPStatus.UNAUTHORIZED, Code.TOKEN_UNKNOWN, "only a guest has matches")
         return guest.id
+
+    async def _rooms(
+        self, identity: IdentityId, finished: Sequence[StoredMatch]
+    ) -> list[wire.RoomSummary]:
+        """The rooms of these matches in which an identity and another person sit between two
+        matches, the last one first.
+        """
+        since_ms = self._ports.now_ms() - ROOM_MS
+        ids = dict.fromkeys(each.room for each in finished if (each.finished_ms or 0) >= since_ms)
+        rows = await self._ports.store.projections.entries(list(ids))
+        by_id = {row.room: _decode_summary(row.summary) for row in rows if row.summary != b"{}"}
+        rooms = [by_id[room] for room in ids if room in by_id]
+        return [
+            room
+            for room in rooms
+            if room.state == "finished" and _people(room.seats) > {str(identity)}
+        ][:MAX_ROOMS]
+
+    def _notifications(
+        self,
+        identity: IdentityId,
+        rooms: Sequence[wire.RoomSummary],
+        running: Sequence[StoredMatch],
+        turns: Mapping[MatchId, Turn],
+    ) -> list[dict[str, Any]]:
+        """What waits for an identity: the opponents' offers, then its turns."""
+        offers = [
+            waiting_in(room, seat)
+            for room in rooms
+            for seat, each in enumerate(room.seats)
+            if each is not None and each.identity == identity
+        ]
+        notices = [
+            *offers,
+            *[self._turn(identity, each, turns[each.match].seat) for each in running],
+        ]
+        return [
+            {"room": each.room, "what": each.what, "text": each.text}
+            for each in notices
+            if each.what
+        ]
+
+    def _turn(
+        self, identity: IdentityId, match: StoredMatch, turn: int | None
+    ) -> wire.Notification:
+        """Whether it is the turn of an identity in its running match against another person."""
+        seats = _decode_seats(match.seats)
+        is_theirs = turn is not None and seats[turn].identity == identity
+        if not is_theirs or not _people(seats) > {str(identity)}:
+            return wire.Notification(room=match.room)
+        title = self._matches.title(match.game)
+        return notice(match.room, "turn", seats[1 - (turn or 0)].name, title)
 
     async def _waiting(self, identity: IdentityId) -> list[dict[str, Any]]:
         """The rooms in which an identity that created them waits for a player."""
@@ -86,8 +168,13 @@ class MyMatches:
         ][:MAX_WAITING]
 
 
+def _people(seats: Sequence[Occupant | None]) -> set[str]:
+    """The identities of the people on the seats."""
+    return {each.identity for each in seats if each is not None and each.kind != "ai"}
+
+
 class Turns:
-    """Finds the seats to move in running matches, from the logs of their rooms.
+    """Finds the seats to move in running matches, and their clocks, from the logs of their rooms.
 
     It reads a log only after the room has changed.
     """
@@ -95,17 +182,17 @@ class Turns:
     def __init__(self, ports: Ports, matches: Matches) -> None:
         self._ports = ports
         self._matches = matches
-        #: The head of the room and the seat to move, by match; the least recently read first.
-        self._cached: OrderedDict[MatchId, tuple[int, int | None]] = OrderedDict()
+        #: The head of the room and its turn, by match; the least recently read first.
+        self._cached: OrderedDict[MatchId, tuple[int, Turn]] = OrderedDict()
 
-    async def of(self, matches: Sequence[StoredMatch]) -> dict[MatchId, int | None]:
-        """The seats to move in running matches; None where the rules cannot replay the moves."""
+    async def of(self, matches: Sequence[StoredMatch]) -> dict[MatchId, Turn]:
+        """The turns of running matches."""
         if not matches:
             return {}
         heads = await self._ports.store.logs.heads([match.room for match in matches])
         return {match.match: await self._turn(match, heads.get(match.room, 0)) for match in matches}
 
-    async def _turn(self, match: StoredMatch, head: int) -> int | None:
+    async def _turn(self, match: StoredMatch, head: int) -> Turn:
         cached = self._cached.pop(match.match, None)
         if cached is None or cached[0] != head:
             cached = head, await self._compute(match)
@@ -114,8 +201,13 @@ class Turns:
             self._cached.popitem(last=False)
         return cached[1]
 
-    async def _compute(self, match: StoredMatch) -> int | None:
-        moves = (await self._matches.record(match)).moves
+    async def _compute(self, match: StoredMatch) -> Turn:
+        record = await self._matches.record(match)
+        times = None if record.clock is None else clock_state(record.clock, None)
+        return Turn(self._seat_to_move(match, record), times)
+
+    def _seat_to_move(self, match: StoredMatch, record: Record) -> int | None:
+        moves = record.moves
         try:
             game = self._ports.find_game(match.game)
             position = game.position(match.start, _decode_options(match.options))

@@ -29,7 +29,7 @@ class Preview(Struct, frozen=True):
 
 
 #: The parts of a room's page (client/web/pages/room/later.js).
-INVITATION, THINKING = "invitation", "thinking"
+INVITATION, THINKING, CLOCK = "invitation", "thinking", "clock"
 
 
 class _Name(Struct):
@@ -77,13 +77,14 @@ async def room_preview(ports: Ports, room_id: str) -> Preview:
     if not isinstance(created, Created) or created.visibility != "public":
         return GENERAL
     seated: dict[int, Occupant] = {}
+    clock = created.clock
     for entry in entries:
         match parse_event_body(entry.body):
             case SeatTaken(seat=seat, occupant=occupant):
                 seated[seat] = occupant
             case SeatLeft(seat=seat):
                 seated.pop(seat, None)
-            case Started(seats=seats):
+            case Started(seats=seats, clock=clock):
                 seated = dict(enumerate(seats))
             case _:
                 pass
@@ -91,7 +92,8 @@ async def room_preview(ports: Ports, room_id: str) -> Preview:
         seated = dict(enumerate(msgspec.json.decode(latest[0].seats, type=list[Occupant])))
     names = {seat: occupant.name for seat, occupant in seated.items()}
     title = _title_of(ports, latest[0].game if latest else created.game)
-    parts = (THINKING,) if any(occupant.kind == "ai" for occupant in seated.values()) else ()
+    has_ai = any(occupant.kind == "ai" for occupant in seated.values())
+    parts = (CLOCK,) if clock is not None else (THINKING,) if has_ai else ()
     if len(names) >= 2:
         return Preview(f"{title}: {_versus(names)}", "Watch the match in your browser.", parts)
     text = "Play in your browser, without an account."

@@ -1,5 +1,6 @@
 """Boards as text: a golden picture of each game, and properties of random positions."""
 
+import random
 from typing import Literal
 
 import pytest
@@ -7,12 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from client.terminal.board import (
+    MARKS,
     STROKES,
     draw_board,
     piece_letters,
     pieces_text,
 )
-from client.terminal.colours import HUES, colour_code, side_codes
+from client.terminal.colours import FIXED_COLOURS, HUES, colour_code, side_codes
+from client.terminal.figures import piece_figures
 from client.terminal.layout import COLS, ROWS, lay_out
 from engine.game import Position
 from engine.rules.registry import game_ids, load_game
@@ -279,6 +282,77 @@ def test_every_position_fits_on_a_page_and_shows_all_its_pieces(
     assert terminal.lines() == [line.rstrip() for line in lines]
     words = pieces_text(board, view)
     assert all(f"{cell} {board.kinds[kind].name}" in words for cell, kind in view.pieces.items())
+
+
+CHESS_FIGURES = """\
+ 8  ♜  ♞  ♝  ♛ !♚! ♝  ♞  ♜
+ 7  ♟  ♟  ♟  ♟  ♟     ♟  ♟
+ 6    ░░░   ░░░    ♟    ░░░
+ 5 ░░░   ░░░   ░░░   ░░░[♕]
+ 4    ░░░   ░░░ ♙ ░░░   ░░░
+ 3 ░░░   ░░░   ░░░   ░░░
+ 2  ♙  ♙  ♙  ♙     ♙  ♙  ♙
+ 1  ♖  ♘  ♗ [ ] ♔  ♗  ♘  ♖
+    a  b  c  d  e  f  g  h
+♙ White, ♟ Black, ! ! in check, [ ] last move
+Black is in check"""
+
+
+def test_chess_in_figures() -> None:
+    """White is outlined, Black filled. Without colours the empty dark squares are shaded; with the
+    fixed palette all squares have their colours, and the figures are black.
+    """
+    position = position_after("chess", {}, "e2e4 f7f6 d1h5")
+    board, view = position.game.board({}), position.view()
+    assert str(draw_board(board, view, has_figures=True)) == CHESS_FIGURES
+    rows = draw_board(board, view, FIXED_COLOURS, has_figures=True).rows
+    light, dark, end = "\x1b[38;5;16;48;5;230m", "\x1b[38;5;16;48;5;180m", "\x1b[0m"
+    assert rows[5] == f" 3 {f'{dark}   {end}{light}   {end}' * 4}"
+    assert rows[0].startswith(f" 8 {light} ♜ {end}{dark} ♞ {end}")
+
+
+def test_a_board_whose_kinds_would_look_alike_has_letters() -> None:
+    """Figures need a light and a dark side, and a figure for each kind that no other kind has."""
+    sides = (SeatView("White", "#ffffff"), SeatView("Black", "#000000"))
+    kinds = {"m": Kind("man", 0, text="m"), "b": Kind("black man", 1, text="b")}
+    assert piece_figures(BoardView(Grid(2, 2), kinds, sides)) == {"m": "○", "b": "●"}
+    queen = Kind("queen", 0, text="q")
+    assert piece_figures(BoardView(Grid(2, 2), {**kinds, "q": queen}, sides)) == {}
+    heap = Kind("heap", 0, count=3)
+    assert piece_figures(BoardView(Grid(2, 2), {**kinds, "3": heap}, sides)) == {}
+    red = (SeatView("Red", "#c0392b"), sides[1])
+    assert piece_figures(BoardView(Grid(2, 2), kinds, red)) == {}
+
+
+@pytest.mark.parametrize("game_id", game_ids())
+def test_figures_tell_what_letters_tell(game_id: str) -> None:
+    """On every board a figure stands where a letter stood, another one for each kind, with the same
+    marks, in as many rows; colours change only how empty squares look.
+    """
+    rng, game = random.Random(game_id), load_game(game_id)
+    position = game.start({})
+    while moves := position.moves()[:]:
+        board, view = game.board(position.options), position.view()
+        letters, figures = draw_board(board, view), draw_board(board, view, has_figures=True)
+        assert len(figures.rows) == len(letters.rows)
+        assert figures.width <= letters.width + 1
+        names = piece_figures(board)
+        assert len(set(names.values())) == len(names)
+        text = "".join(figures.rows)
+        if not names:
+            assert figures == letters
+        for kind, figure in names.items():
+            assert text.count(figure) == list(view.pieces.values()).count(kind)
+        for _, right, _ in MARKS.values():
+            assert text.count(right) == "".join(letters.rows).count(right)
+        terminal = EmulatedTerminal(COLS, ROWS)
+        terminal.write(str(draw_board(board, view, FIXED_COLOURS, has_figures=True)))
+        plain = str(figures).replace("░", " ").split("\n")
+        assert terminal.lines() == [line.rstrip() for line in plain]
+        for _ in range(12):
+            if moves:
+                position = position.play(rng.choice(moves))
+                moves = position.moves()
 
 
 @pytest.mark.parametrize("game_id", game_ids())

@@ -1,5 +1,6 @@
 """The parts of the plyroom command that need no server: wrong usage, help, the list of games."""
 
+import io
 import json
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from client.cli import main
+from client.subcommands.full_screen import fills_terminal
 from engine.rules.registry import game_ids, load_game
 
 
@@ -225,3 +227,47 @@ def test_the_first_program_has_no_room(option: str) -> None:
     result = plyroom("play", "sticks", "--classic", option)
     assert result.exit_code == 2
     assert f"{option.partition('=')[0]} is for a room; --classic goes with --depth" in result.output
+
+
+class Tty(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("plain", "environ", "piped", "has_textual", "fills"),
+    [
+        (False, {"TERM": "xterm"}, None, True, True),
+        (True, {"TERM": "xterm"}, None, True, False),
+        (False, {"TERM": "xterm", "PLYROOM_PLAIN": "1"}, None, True, False),
+        (False, {"TERM": "dumb"}, None, True, False),
+        (False, {}, None, True, False),
+        (False, {"TERM": "xterm"}, 0, True, False),
+        (False, {"TERM": "xterm"}, 1, True, False),
+        (False, {"TERM": "xterm"}, None, False, False),
+    ],
+)
+def test_when_the_terminal_is_filled(
+    plain: bool,
+    environ: dict[str, str],
+    piped: int | None,
+    has_textual: bool,
+    fills: bool,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Only a terminal both ways that can, with Textual, and unless plain lines are wanted; a line
+    says how to get Textual only where nothing else is in the way.
+    """
+    streams = tuple(io.StringIO() if piped == number else Tty() for number in range(3))
+    assert fills_terminal(plain, environ, streams, lambda: has_textual) is fills
+    assert ("plyroom[tui]" in capsys.readouterr().err) is not has_textual
+
+
+def test_plyroom_alone_without_a_terminal_prints_the_help() -> None:
+    """Options of the lobby before a command are refused."""
+    result = plyroom()
+    assert result.exit_code == 2
+    assert "Usage: plyroom" in result.output
+    result = plyroom("--plain", "games")
+    assert result.exit_code == 2
+    assert "--plain stands after the command" in result.output

@@ -1,4 +1,4 @@
-"""The browser, line mode and the protocol have the same commands for a room."""
+"""The browser, line mode, the full screen and the protocol have the same commands for a room."""
 
 import re
 from pathlib import Path
@@ -14,16 +14,24 @@ from client.terminal.commands import (
     next_command,
     seat_command,
 )
+from client.tui.room import menu_entries
+from engine.view import MoveView
 from server.commands import Bar, Command, Configure
 from server.events import Occupant, Player
-from server.protocol.messages import ChatLine, ClientMessage, Join, Leave, RoomDescription
+from server.protocol.messages import (
+    ChatLine,
+    ClientMessage,
+    Join,
+    Leave,
+    MatchState,
+    RoomDescription,
+    Turn,
+)
 
 WEB = Path(__file__).parents[2] / "client" / "web"
 #: The commands that line mode sends without a word of their own: it follows the room, and a line
 #: that is a move or begins with / is played or said, and /hint asks the bot.
 WITHOUT_A_WORD = {"join", "leave", "move", "chat", "hint"}
-#: The commands that only programs give: pages and line mode do not show clocks yet.
-WITHOUT_CLOCKS = {"add_time"}
 
 DESCRIPTION = RoomDescription(
     game="sticks", title="Sticks", options={}, visibility="public", host="ada", created_ms=0,
@@ -80,15 +88,27 @@ def line_mode_commands() -> set[str]:
 
 
 def test_the_browser_sends_every_command() -> None:
-    assert protocol_commands() - browser_commands() == WITHOUT_CLOCKS
+    assert protocol_commands() <= browser_commands()
 
 
 def test_line_mode_has_a_word_for_every_command() -> None:
-    assert line_mode_commands() | WITHOUT_A_WORD | WITHOUT_CLOCKS == protocol_commands()
+    assert line_mode_commands() | WITHOUT_A_WORD == protocol_commands()
+
+
+def test_the_full_screen_has_every_word_of_line_mode() -> None:
+    """The menu of a room lists every command that line mode lists, where the server permits all."""
+    level = Occupant("ai", "AI level 1", kind="ai", level=1)
+    turn = Turn(room="r", v=1, match="m", ply=0, moves=(MoveView("a", ("a",), "a"),), claim="50")
+    match = MatchState(id="m", number=1, start="", rules="", seats=(level, level), moves=())
+    model = Model(room="r", seats=(level, None), may=None, turn=turn, match=match)
+    listed = {word.split(" (")[0] for word, _ in menu_entries(model)}
+    # The board is always there, and ? lists these words.
+    shown = {CommandName.BOARD.value, CommandName.HELP.value}
+    assert {name.value for name in CommandName} - shown <= listed
 
 
 def test_every_word_of_line_mode_is_a_command_or_shows_something() -> None:
-    shown = {"board", "moves", "last", "pieces", "thinking", "help", "quit"}
+    shown = {"board", "moves", "last", "pieces", "thinking", "time", "help", "quit"}
     of_seats = {"sit", "stand", "ai"}
     of_reader = {"mute", "unmute"}
     of_host = {"mute-all", "unmute-all", "bar", "allow-help"}

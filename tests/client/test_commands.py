@@ -1,5 +1,7 @@
 """Parsing of typed lines, and the terminal's texts."""
 
+import re
+
 import msgspec
 import pytest
 
@@ -8,6 +10,7 @@ from client.model import Model
 from client.terminal import queries, words
 from client.terminal.commands import (
     NEXT_USAGE,
+    PERMITTED_AS,
     CommandName,
     PlayMove,
     RunCommand,
@@ -123,21 +126,76 @@ def test_a_move_hides_the_short_form_of_a_command() -> None:
 
 
 def test_the_help_marks_commands_that_are_not_permitted_now() -> None:
-    """Commands that the server does not list are marked; commands that only print never are."""
+    """In the list of all commands those that the server does not list are marked; commands that
+    only print never are.
+    """
     model = msgspec.structs.replace(CONNECT_FOUR, may=("resign", "offer_draw"))
-    marked = {line.split()[0] for line in help_text(model).splitlines() if "(not now)" in line}
+    lines = help_text(model, "all").splitlines()
+    marked = {line.split()[0] for line in lines if "(not now)" in line}
     assert marked == {
         *("abort", "claim", "rematch", "takeback", "accept", "decline", "sit", "stand", "ai"),
         *("claim-win", "call-draw", "let-ai-play", "reclaim", "mute-all", "unmute-all", "hint"),
-        *("bar", "allow-help", "next", "easier", "harder"),
+        *("bar", "allow-help", "next", "easier", "harder", "add-time"),
     }
-    assert all(len(line) < 80 for line in help_text(model).splitlines())
+    assert all(len(line) < 80 for line in lines)
+
+
+ADA = Occupant("a", "Ada")
+LEVEL = Occupant("ai", "AI level 3", kind="ai", level=3)
+#: Everything that the server may permit, which is more than it ever permits at once.
+EVERYTHING = tuple(PERMITTED_AS.values())
+
+
+@pytest.mark.parametrize("seats", [(ADA, LEVEL), (ADA, Occupant("b", "Bob")), (None, ADA)])
+@pytest.mark.parametrize("may", [(), ("resign", "offer_draw", "takeback"), EVERYTHING, None])
+def test_the_help_of_now_fits_a_terminal(
+    seats: tuple[Occupant | None, ...], may: tuple[str, ...] | None
+) -> None:
+    """It has what the viewer may do, in 80 columns, and with the typed line and the prompt in 24
+    lines. Every command of now is named, and no other; `help all` leads to them.
+    """
+    turn = Turn(room="r", v=1, match="m", ply=0, moves=CONNECT_FOUR.moves, claim="a draw")
+    model = msgspec.structs.replace(
+        CONNECT_FOUR, may=may, seats=seats, chat_commands=("help",), me="a", turn=turn
+    )
+    lines = help_text(model).splitlines()
+    assert len(lines) <= 22
+    assert all(len(line) < 80 for line in help_text(model).splitlines()[:21])
+    named = set(re.findall(r"[a-z-]+", " ".join(line[:18] for line in lines) + lines[-1]))
+    for name, permission in PERMITTED_AS.items():
+        if name not in (CommandName.EASIER, CommandName.HARDER):
+            assert (name.value in named) == (may is None or permission in may), name
+    assert "help all" in "\n".join(lines)
+
+
+@pytest.mark.parametrize("text", ["Nf3", "e4", "O-O", "exd8=Q+"])
+def test_a_move_out_of_turn_is_answered_as_one(text: str) -> None:
+    """A text that can only be a move is no unknown command while the opponent is to move."""
+    waiting = msgspec.structs.replace(room(CHESS, PAWN), turn=None)
+    assert parse_line(text, waiting) == Unclear("It is not your turn.")
+
+
+@pytest.mark.parametrize(
+    "text", ["why did you play that", "i am stuck", "undo", "hint please", "@bot who is winning"]
+)
+def test_plain_questions_are_for_the_bot(text: str) -> None:
+    """They go to the chat without a question mark too, in a room with an AI; between people only
+    those that name the bot. A word that is a command stays one.
+    """
+    model = msgspec.structs.replace(CONNECT_FOUR, seats=(ADA, LEVEL), chat_commands=("why",))
+    assert parse_line(text, model) == SendChat(text)
+    people = msgspec.structs.replace(model, seats=(ADA, Occupant("b", "Bob")))
+    assert isinstance(parse_line(text, people), SendChat) == ("@" in text)
+    assert parse_line("hint", model) == RunCommand(CommandName.HINT)
+    older = msgspec.structs.replace(model, chat_commands=())
+    assert not isinstance(parse_line(text, older), SendChat)
 
 
 def test_every_command_is_offered_with_a_server_that_sends_no_list() -> None:
     """A server of an earlier version does not say what the viewer may do, so nothing is marked."""
     model = msgspec.structs.replace(CONNECT_FOUR, may=None, turn=None)
-    marked = {line.split()[0] for line in help_text(model).splitlines() if "(not now)" in line}
+    lines = help_text(model, "all").splitlines()
+    marked = {line.split()[0] for line in lines if "(not now)" in line}
     assert marked == {"claim", "easier", "harder"}, "there is neither a claim nor an AI at a level"
 
 
@@ -155,12 +213,22 @@ OTHELLO_NEXT = NextGame("1", "othello", {}, (1, 0))
         ("sticks rows=1-3-5", NextGame("1", "sticks", {"rows": "1-3-5"}, (1, 0))),
         ("level 2", NextGame("1", "g", {}, (1, 0), 2)),
         ("same", NextGame("1", "g", {}, (0, 1))),
+        ("othello clock 5+3", NextGame("1", "othello", {}, (1, 0), None, "300+3")),
+        ("clock =600+3x30 same", NextGame("1", "g", {}, (0, 1), None, "600+3x30")),
+        ("chess Clock - level 2", NextGame("1", "chess", {}, (1, 0), 2, "-")),
     ],
 )
 def test_the_next_game_is_named_in_words(argument: str, command: NextGame) -> None:
     """`next` takes a game, sides, a level and options; without a game it is the room's own."""
     model = room(CHESS, PAWN)
     assert next_command(CommandName.NEXT, argument, model, "1") == command
+
+
+def test_a_next_game_with_a_wrong_clock_says_what_was_expected() -> None:
+    for argument in ("othello clock", "othello clock 300+3", "othello clock five"):
+        answer = next_command(CommandName.NEXT, argument, room(CHESS, PAWN), "1")
+        assert isinstance(answer, str)
+        assert "5" in answer
 
 
 @pytest.mark.parametrize("argument", ["", "othello level 99", "x" * 80])

@@ -10,7 +10,7 @@ from contextlib import suppress
 import pytest
 
 from client.terminal.keyboard import MAX_LINE_CHARACTERS, MAX_WAITING_LINES, Lines
-from client.terminal.output import Output, count_colours
+from client.terminal.output import Output, count_colours, shows_figures
 from client.terminal.wrapping import wrap
 from tests.support.terminals import Terminal
 
@@ -135,3 +135,32 @@ def test_characters_that_a_terminal_cannot_show_are_replaced() -> None:
 def test_only_a_terminal_with_colours_gets_them(environ: dict[str, str], colours: int) -> None:
     assert count_colours(Terminal(), environ) == colours
     assert count_colours(io.StringIO(), environ) == 0
+
+
+class Utf8Terminal(Terminal):
+    """A terminal to which text is written in UTF-8."""
+
+    encoding = "utf-8"
+
+
+@pytest.mark.parametrize(
+    ("environ", "has_figures"),
+    [
+        ({"TERM": "xterm", "LANG": "en_US.UTF-8"}, True),
+        ({"TERM": "xterm", "LANG": "de_DE.utf8"}, True),
+        ({"TERM": "xterm", "LC_CTYPE": "en_US.UTF-8"}, True),
+        ({"TERM": "dumb", "LANG": "en_US.UTF-8"}, False),
+        ({"LANG": "en_US.UTF-8"}, False),
+        ({"TERM": "xterm"}, False),
+        ({"TERM": "xterm", "LANG": "C", "LC_CTYPE": "C.UTF-8"}, False),  # as Python sets it
+        ({"TERM": "xterm", "LC_ALL": "C", "LANG": "en_US.UTF-8"}, False),
+        ({"TERM": "xterm", "LANG": "de_DE.ISO-8859-1"}, False),
+    ],
+)
+def test_boards_have_figures_where_the_locale_is_utf_8(
+    environ: dict[str, str], has_figures: bool
+) -> None:
+    """On a terminal that obeys codes; never in a pipe, nor where text is written otherwise."""
+    assert shows_figures(Utf8Terminal(), environ) is has_figures
+    assert shows_figures(Terminal(), environ) is False
+    assert shows_figures(io.StringIO(), environ) is False

@@ -149,6 +149,7 @@ You won: three in a row.
         == """\
 Tic-tac-toe. Room r: http://script/room/r
 Crosses: Ada, Noughts: AI level 1
+Get three in a row.
   AI level 1 (Noughts): depth 2, +7, 1.23 k nodes, a1
   AI level 1 (Noughts): depth 2, +7, 1.23 k nodes, b1
 """
@@ -268,6 +269,9 @@ def test_a_user_on_a_terminal_confirms_a_resignation() -> None:
     assert "The match goes on.\n" in run.messages
     assert "1. Crosses: b2\n" in run.data
     assert "You lost" in play(FakeRoom(), TypedLines("resign")).data
+    run = play(FakeRoom(), TypedLines("resign yes", "q"), interactive=True)
+    assert "You lost" in run.data
+    assert "yes or no" not in run.data
 
 
 def test_a_prompt_follows_every_line_on_a_terminal() -> None:
@@ -333,7 +337,7 @@ def test_the_opponents_seat_moves_chat_and_presence_are_printed() -> None:
         await room.send_presence(True, True)
 
     run = play(room, TypedLines("b2", "resign"), other_player=other_player, invite=True)
-    assert "Crosses: Ada, Noughts: nobody yet\nSend the link" in run.messages
+    assert "Crosses: Ada, Noughts: nobody yet\nGet three in a row.\nSend the link" in run.messages
     assert "Bob takes a seat: Noughts.\n" in run.messages
     assert "Match 1: Ada (Crosses) against Bob (Noughts)\n" in run.data
     assert "2. Noughts: a1\n" in run.data
@@ -424,9 +428,9 @@ def test_an_evening_of_two_games_and_its_score_are_printed() -> None:
     printed = " ".join((run.data + run.messages).split())
     for line in (
         "error: no: game.unknown",
-        "Ada proposes the next game: Sticks (rows 1-2-3), on the same sides.",
+        "Ada proposes the next game: Sticks (Rows of 1, 2 and 3 sticks), on the same sides.",
         "Bob declined Sticks.",
-        "Bob proposes the next game: Sticks (rows 1-3-5-7), with the sides swapped."
+        "Bob proposes the next game: Sticks (Rows of 1, 3, 5 and 7 sticks), with the sides swapped."
         " Type accept or decline.",
         "Match 2: Sticks 1 |",
         "Sticks (Rows of 1, 3, 5 and 7 sticks). First: Bob, Second: Ada",
@@ -437,18 +441,24 @@ def test_an_evening_of_two_games_and_its_score_are_printed() -> None:
 
 def test_joining_takes_the_free_seat() -> None:
     run = play(FakeRoom(seats=(AiSeat(1), OpenSeat()), host=BOB), TypedLines("resign"), sit=True)
-    assert "Ada takes a seat: Noughts.\n" in run.messages
+    assert "Get three in a row.\nYou play Noughts.\n" in run.messages
+    assert "Ada takes a seat" not in run.messages
     assert "Match 1: AI level 1 (Crosses) against Ada (Noughts)\n" in run.data
+    seats = (AiSeat(1), OpenSeat())
+    run = play(FakeRoom(seats=seats, host=BOB), TypedLines("q"), sit=True, interactive=True)
+    assert "You play Noughts." in run.messages
+    assert "You are watching" not in run.messages
 
 
 def test_joining_a_room_whose_match_is_over_plays_the_next_match() -> None:
-    """In a pipe, the end of the earlier match does not end the run."""
+    """In a pipe the end of the earlier match does not end the run, which asks for a rematch."""
     room = FakeRoom(seats=(AiSeat(1), AiSeat(1)), host=BOB)
     room.play_out()
     room.decide(BOB, RemoveAi(id="1", seat=1))
     run = play(room, TypedLines("resign"), sit=True)
     assert "Crosses win: three in a row.\n" in run.data
-    assert "Match 2: AI level 1 (Crosses) against Ada (Noughts)\n" in run.data
+    assert "You have the seat Noughts.\n" in run.messages
+    assert "Match 2: Ada (Crosses) against AI level 1 (Noughts)\n" in run.data
     assert run.data.rstrip().endswith("You lost: you resigned.")
 
 
@@ -483,7 +493,7 @@ def test_a_room_of_a_newer_version_is_shown_and_cannot_be_played() -> None:
     sentence = "This room was made by a newer Plyroom; it can be read here and played elsewhere."
     assert sentence in run.messages
     assert "Crosses: Ada, Noughts: Bob" in run.messages
-    assert "room.newer" in run.messages.splitlines()[3]
+    assert "room.newer" in run.messages.splitlines()[4]
     assert "<Bob> hello" in run.data
     assert "offered" not in run.messages
 

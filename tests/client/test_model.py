@@ -99,7 +99,7 @@ def as_received(room: Room, event: object) -> LoggedEvent:
     return message
 
 
-@pytest.mark.parametrize("name", golden_logs.NAMES)
+@pytest.mark.parametrize("name", [*golden_logs.NAMES, *golden_logs.CLOCKS])
 def test_a_log_of_a_newer_version_makes_the_servers_room(name: str) -> None:
     """From a log of a newer version the client makes the same room as the server."""
     model = Model(room="r1")
@@ -122,6 +122,7 @@ def as_snapshot(model: Model) -> Snapshot:
         chat=model.chat[-50:],
         proposals=(*model.takebacks, *([model.next_offer] if model.next_offer else [])),
         series=model.series,
+        clock=model.clock,
     )
 
 

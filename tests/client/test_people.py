@@ -138,7 +138,10 @@ def printed(model: Model, event: AnyEvent) -> str:
     """Returns what the terminal prints for an event."""
     data, messages = io.StringIO(), io.StringIO()
     transcript = Transcript(
-        Output(data, messages, interactive=False), parse_address("http://x"), brief=True
+        Output(data, messages, interactive=False),
+        parse_address("http://x"),
+        brief=True,
+        server_ms=int,
     )
     transcript.show(model, model, LoggedEvent("r", 9, 0, event))
     return data.getvalue() + messages.getvalue()

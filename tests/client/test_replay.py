@@ -95,6 +95,25 @@ def test_print_match_can_print_one_position_only() -> None:
     assert stream.getvalue().endswith(f"(Noughts)\n\n{SECOND}")
 
 
+def test_a_match_with_a_clock_says_what_each_move_left() -> None:
+    """The time stands behind the move; one of a move without a time is left out."""
+    record, views = match()
+    left_ms = (298_700, 300_000, 9_900, None)
+    timed = msgspec.structs.replace(record, clock="300+3", left_ms=left_ms)
+    out, stream = output()
+    print_match(timed, views, out)
+    text = stream.getvalue()
+    assert text.startswith("Tic-tac-toe, 5+3, match m1, 5 moves\n")
+    moves = [line for line in text.splitlines() if line[:1].isdecimal()]
+    assert moves == [
+        "1. Crosses: b2 [4:58]",
+        "2. Noughts: a1 [5:00]",
+        "3. Crosses: c2 [0:09.9]",
+        "4. Noughts: b1",
+        "5. Crosses: a2",
+    ]
+
+
 def test_the_words_for_a_search_end_with_what_it_cut_off() -> None:
     """Words without counts, of a server of an earlier version or of a solver, take one line."""
     record, views = match()

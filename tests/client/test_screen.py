@@ -77,7 +77,7 @@ class RandomMatch:
 
     def show_room(self, viewer: Actor, output: Output) -> None:
         """Prints the match for a player or a spectator while it is played."""
-        transcript = Transcript(output, ADDRESS, brief=False)
+        transcript = Transcript(output, ADDRESS, brief=False, server_ms=int)
         model = Model(room="r", me=viewer.identity)
         for message in self.messages:
             if isinstance(message, Turn) and not (model.view and model.view.turn == model.my_seat):

@@ -12,12 +12,13 @@ CLIENT = ClientFiles(client_folder())
 #: What every page loads, in bytes with gzip: browsers accept brotli over HTTPS only.
 SHELL_BYTES = 25_000
 #: What the first load of a page may take, the shell included, in bytes with gzip.
-PAGE_BYTES = 66_500
+PAGE_BYTES = 67_700
 #: The same for a room: without the parts that it does not show, and with those of one kind.
 ROOM_BYTES = 63_000
 ROOM_WITH_PART_BYTES = {
-    "after": 63_500,
+    "after": 65_000,
     "aiForm": 64_500,
+    "clock": 68_000,
     "invitation": 65_100,
     "opponent": 65_400,
     "thinking": 69_000,
@@ -46,13 +47,13 @@ def files_of(page: ClientPage) -> set[str]:
 def test_a_match_in_a_frame_is_small() -> None:
     """The first load of a match in a frame of another page takes at most 45 kB, compressed."""
     page = CLIENT.embed_match
-    files = {"embed-match/index.html", "favicon.svg", *page.bundles, *page.style_sheets}
+    files = {"embed/index.html", "favicon.svg", *page.bundles, *page.style_sheets}
     assert gzip_bytes(files) <= EMBED_MATCH_BYTES
 
 
 @pytest.mark.parametrize("page", CLIENT.pages, ids=lambda page: page.path)
 def test_the_first_load_of_a_page_is_small(page: ClientPage) -> None:
-    """The first load of any page takes at most 66.5 kB, compressed."""
+    """The first load of any page takes at most 67.7 kB, compressed."""
     assert bundle_of(APP) in page.bundles
     assert gzip_bytes(files_of(page)) <= PAGE_BYTES
 

@@ -82,7 +82,9 @@ async def test_readers_at_both_nodes_watch_a_remote_worker(tmp_path: Path) -> No
     does not run it sees it grow too, and reads the same.
     """
     async with (
-        cluster(tmp_path, nodes=2, workers=1, settings=UNLIMITED, games="connect-four") as running,
+        cluster(
+            tmp_path, nodes=2, workers=1, settings=UNLIMITED, games="connect-four", forks=True
+        ) as running,
         ClientSession() as http,
     ):
         await wait_for_all_nodes(running)

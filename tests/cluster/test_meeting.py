@@ -101,7 +101,7 @@ async def test_browsers_change_to_a_socket_of_their_room(tmp_path: Path) -> None
     link has only that socket. Moves reach both.
     """
     async with (
-        cluster(tmp_path, nodes=2, workers=0, settings=SETTINGS) as running,
+        cluster(tmp_path, nodes=2, workers=0, settings=SETTINGS, forks=True) as running,
         open_chromium() as chromium,
         people(chromium, running.url, DESKTOP, DESKTOP) as (ada, bob),
     ):

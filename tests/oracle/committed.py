@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from tests.oracle.clocks import MatchClock, start_clock
 from tests.oracle.referee import IllegalMove, Referee, new_referee
 
 Message = dict[str, Any]
@@ -67,6 +68,8 @@ class RoomLog:
         self.is_one_screen: bool = joined["description"].get("one_screen", False)
         self.allows_takebacks: bool = joined["description"].get("takeback", True)
         self.events: dict[int, Message] = {}
+        #: The clock of the last match.
+        self._clock: MatchClock | None = None
         self.states: dict[int, RoomState] = {1: RoomState([None, None])}
         self.faults: list[str] = []
 
@@ -136,10 +139,19 @@ class RoomLog:
                     state.offers = ()
                 case "ai_took_over" | "player_returned":
                     self._on_substitution(v, state, event)
-                case "said" | "required" | "renamed":
+                case "said" | "required" | "renamed" | "configured":
                     pass
+                case "time_added" | "held" | "released":
+                    if self._clock is None or state.over is not None:
+                        self._fault("I23", f"{event['kind']} without a clock at v {v}")
                 case kind:
                     self._fault("I3", f"an event of kind {kind} at v {v}")
+            if event["kind"] == "started":
+                self._clock = start_clock(event)
+            if self._clock is not None and event.get("match") == state.match:
+                self._clock.follow(event, event["at"])
+                self.faults += [f"{each}, at v {v}" for each in self._clock.faults]
+                self._clock.faults.clear()
             running = (
                 referee is not None
                 and state.match is not None

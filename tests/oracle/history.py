@@ -20,6 +20,8 @@ The checker uses none of the server's code. It checks these invariants:
   a seat offers once, and a takeback returns to the last move of the seat that wanted it. A match of
   another game starts as it was proposed last.
 - I19: each command has exactly one answer within 10 s, or the connection closes.
+- I23: each time of a clock follows from those before it (tests/oracle/clocks.py).
+- I24: no flag falls before its deadline, and no move counts after it.
 - I31: the room's bot answers a line at most once, an earlier line of a person.
 - I33: no player loses by a claim who has had a connection to the room in the last 20 s.
 - I34: no claim against a player who has gone is granted on the claimant's own move.
@@ -473,7 +475,9 @@ LAST_EVENT_KINDS = {
     "resign": {"finished"},
     "abort": {"finished"},
     "rematch": {"offered", "started"},
-    "next_game": {"offered", "started"},
+    "next_game": {"offered", "started", "required"},
+    "configure": {"configured", "required"},
+    "add_time": {"time_added"},
     "decline": {"declined"},
     "accept": {"finished", "started", "took_back"},
     "takeback": {"took_back", "offered"},

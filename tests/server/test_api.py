@@ -1,10 +1,12 @@
 """The HTTP API: games, matches page by page, one match with its moves and views."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
+import msgspec
 import pytest
 import structlog.testing
 from aiohttp import web
@@ -142,9 +144,9 @@ async def test_an_invalid_page_is_refused(query: str) -> None:
 
 async def test_unlisted_matches_are_not_in_the_list() -> None:
     """I15: an unlisted match can be read by its id only; no list has it."""
-    async with matches(visibility="unlisted") as (node, room, ids):
+    async with matches(visibility="unlisted") as (node, _room, ids):
         assert (await get(node, "/api/matches"))["matches"] == []
-        assert (await get(node, f"/api/matches/{ids[0]}"))["room"] == room
+        assert (await get(node, f"/api/matches/{ids[0]}"))["match"] == ids[0]
         assert await refusal(node, "/api/matches/nothing") == (404, Code.MATCH_UNKNOWN)
 
 
@@ -329,11 +331,86 @@ async def test_your_matches_have_running_finished_and_waiting_ones() -> None:
 
             assert await own(ada.token) == {
                 "running": [rooms[0]], "finished": [rooms[1]], "waiting": [rooms[2]],
+                "rooms": [rooms[1]], "notifications": [rooms[0]],
             }  # fmt: skip
             assert await own(ben.token) == {
                 "running": [rooms[0]], "finished": [rooms[1]], "waiting": [],
+                "rooms": [rooms[1]], "notifications": [],
             }  # fmt: skip
         assert await refusal(node, "/api/me/matches") == (401, Code.TOKEN_UNKNOWN)
+
+
+async def test_lists_name_the_clock_of_a_match_and_the_time_that_is_left() -> None:
+    """The lobby and one's own matches have the clock of a running match, the list of finished ones
+    its text, its class and what was left; a match has the time of each move.
+    """
+    fake = FakeServer()
+    async with (
+        serve(fake) as node,
+        node.guest(name="Ada") as ada,
+        node.guest(name="Ben") as ben,
+    ):
+        room = (await ada.ack("create", game="tic-tac-toe", clock="60+5"))["room"]
+        (waiting,) = (await mine(node, ada))["waiting"]
+        assert (waiting["clock"], waiting["speed"], "times" in waiting) == ("60+5", "blitz", False)
+        await ben.ack("sit", room=room, seat=1)
+        for ply, (player, move) in enumerate(((ada, "a1"), (ben, "b1"), (ada, "a2"))):
+            await player.ack("move", room=room, ply=ply, move=move)
+        (running,) = (await mine(node, ben))["running"]
+        times = running["times"]
+        assert (running["clock"], running["speed"], running["turn"]) == ("60+5", "blitz", 1)
+        assert (times["running"], times["control"], times["left_ms"][1]) == (1, "60+5", 60_000)
+        assert 60_000 < times["left_ms"][0] <= 65_000
+        (listed,) = await node.hub.lobby.rooms()
+        assert (listed.clock, listed.speed) == ("60+5", "blitz")
+        assert json.loads(msgspec.json.encode(listed.times)) == times
+        await ben.ack("add_time", room=room)
+        (added,) = (await mine(node, ben))["running"]
+        assert added["times"]["left_ms"][0] == times["left_ms"][0] + 15_000
+        await ben.ack("resign", room=room)
+        for query, count in (("blitz", 1), ("untimed", 0), ("bullet", 0), ("", 1)):
+            found = (await get(node, f"/api/matches?speed={query}"))["matches"]
+            assert len(found) == count, query
+        assert await refusal(node, "/api/matches?speed=fast") == (400, Code.MESSAGE_MALFORMED)
+        (over,) = (await get(node, "/api/matches?speed=blitz"))["matches"]
+        assert over["clock"] == "60+5"
+        assert over["over"]["clocks_ms"][0] == added["times"]["left_ms"][0]
+        match = await get(node, f"/api/matches/{over['match']}")
+        assert match["left_ms"][:2] == [60_000, 60_000]
+        assert match["left_ms"][2] + match["spent_ms"][2] == 65_000
+
+
+async def mine(node: Node, guest: Any) -> Any:
+    """Returns the answer to a guest who asks for their own matches."""
+    return (await node.get("/api/me/matches", Authorization=f"Bearer {guest.token}")).json
+
+
+async def test_a_link_to_an_unlisted_match_does_not_lead_into_its_room() -> None:
+    """The match and its events name their room to its players only: whoever has its id may chat and
+    sit there. A public match names it to all.
+    """
+    async with (
+        serve() as node,
+        node.http() as http,
+        node.guest(name="Ada") as ada,
+        node.guest(name="Eve") as eve,
+    ):
+
+        async def read(match: str, token: str | None) -> str:
+            headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+            paths = (f"/api/matches/{match}", f"/api/matches/{match}/events")
+            answers = [await http.request(path, headers=headers) for path in paths]
+            return b" ".join([answer.body for answer in answers]).decode()
+
+        ben = Client(node.hub, "ben")
+        for visibility in ("unlisted", "public"):
+            room = (await ada.ack("create", game="sticks", visibility=visibility))["room"]
+            await ben.ack(ben.sit(room, 1))
+            found = await http.request(f"/api/rooms/{room}/matches")
+            (match,) = [each["match"] for each in found.json["matches"]]
+            assert (await read(match, ada.token)).count(f'"room":"{room}"') > 1
+            for stranger in (eve.token, None):
+                assert (f'"{room}"' in await read(match, stranger)) == (visibility == "public")
 
 
 async def test_a_player_finds_matches_of_unlisted_rooms_among_their_own() -> None:

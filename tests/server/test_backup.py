@@ -349,7 +349,7 @@ async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_p
     result = await asyncio.to_thread(run_command, "backup", file, "--data", source)
     assert (result.exit_code, result.stdout.split(" of ")[0]) == (
         0,
-        f"{file} holds 8 rooms with 57 events,",
+        f"{file} holds 9 rooms with 69 events,",
     )
     assert file.stat().st_mode & 0o777 == 0o600
     repeated = await asyncio.to_thread(run_command, "backup", file, "--data", source)
@@ -367,9 +367,9 @@ async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_p
     clean = await asyncio.to_thread(run_command, "verify", "--data", tmp_path / "target", "--json")
     assert clean.exit_code == 0
     assert json.loads(clean.stdout) == {
-        "rooms": 8,
-        "events": 57,
-        "moves": 14,
+        "rooms": 9,
+        "events": 69,
+        "moves": 18,
         "unjudged": 0,
         "newer": 0,
         "problems": 0,
@@ -386,7 +386,7 @@ async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_p
         assert verified.exit_code == 1
         assert len(verified.stdout.splitlines()) == 8
         assert "the head is 99, the log ends at" in verified.stdout
-        assert "8 rooms, 57 events, 14 moves: 8 problems" in verified.stderr
+        assert "9 rooms, 69 events, 18 moves: 9 problems" in verified.stderr
         unknown = await asyncio.to_thread(
             run_command, "verify", database=url.rpartition("/")[0] + "/nowhere"
         )

@@ -38,8 +38,8 @@ from server.protocol import messages as wire
 from server.protocol import views
 from server.protocol.codes import Code
 from server.rooms import permissions, rules
+from server.rooms.evolve import MAX_BARRED
 from server.rooms.model import Actor, CommandRejected, Room
-from server.rooms.permissions import MAX_BARRED
 from server.settings import Settings
 from tests.support.fake_server import Client, FakeServer, virtual
 from tests.support.node import serve
@@ -151,15 +151,21 @@ def test_only_the_host_keeps_a_seat_and_only_from_who_sits(
 
 
 def test_a_room_keeps_a_bounded_list() -> None:
-    """After MAX_BARRED people the host opens a new room."""
+    """Whoever comes with more than MAX_BARRED identities gains nothing: the host can always free
+    the seat, and only the earliest of them may sit again.
+    """
     played = created()
-    for number in range(MAX_BARRED):
+    for number in range(MAX_BARRED + 1):
         stranger = Actor(IdentityId(f"s{number}"), f"S{number}")
         played.do(stranger, sit(1))
         played.do(ADA, bar(stranger.identity))
+    assert len(played.room.barred) == MAX_BARRED
+    assert played.fold().barred == played.room.barred
+    for number in range(1, MAX_BARRED + 1):
+        stranger = Actor(IdentityId(f"s{number}"), f"S{number}")
+        assert played.refuse(stranger, sit(1)) is Code.SEAT_BARRED
     played.do(BEN, sit(1))
-    assert not may_bar(played.room)
-    assert played.refuse(ADA, bar("ben")) is Code.BAR_NONE
+    assert may_bar(played.room)
 
 
 def test_an_older_program_seats_nobody_then() -> None:

@@ -13,17 +13,32 @@ from server.bot import api, calls, registry
 from server.bot.api import Answer, Ask, Reply, Search, command
 from server.bot.bot import MAX_QUEUED, open_bot
 from server.bot.calls import MAX_FAULTS, Calls, CommandFailed, in_thread
+from server.bot.commands.basics import clock
 from server.bot.commands.learning import quiz
-from server.commands import AiSeat, BotLine, Chat, Mute, Unmute
+from server.commands import (
+    AiSeat,
+    BotLine,
+    Chat,
+    Move,
+    Mute,
+    MySeat,
+    OpenSeat,
+    Resign,
+    Sit,
+    Unmute,
+)
 from server.ids import IdentityId, RoomId
 from server.protocol.codes import Code
+from server.questions import PLAIN_QUESTIONS, Question, parse_question
 from server.rooms import chat
 from server.rooms.chat_limits import QUESTION_WINDOW_MS
 from server.rooms.model import BOT, Actor, CommandRejected, Viewer
-from server.rooms.questions import PLAIN_QUESTIONS, Question, parse_question
+from server.rooms.permissions import viewer_of
 from server.runtime.log import Rejected
 from tests.oracle import history
 from tests.support.bots import AGAINST_AI, ask, bot_lines, bot_of, private_answer
+from tests.support.fake_room import ADA as FAKE_ADA
+from tests.support.fake_room import BOB, FakeRoom
 from tests.support.fake_server import (
     START_MS,
     Client,
@@ -131,6 +146,50 @@ async def test_a_private_answer_reaches_the_asker_alone() -> None:
         assert tablet.of("answer") == [answer]
         assert ben.of("answer") == []
         assert bot_lines(ben) == []
+
+
+@virtual
+async def test_the_bot_tells_the_time_that_is_left() -> None:
+    """A plain question is enough: both clocks as they are now, whose turn it is, and the control in
+    words; before both have moved, when that is due.
+    """
+    fake = FakeServer()
+    async with fake.hub() as hub, bot_of(hub):
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        room = await ada.create(seats=AGAINST_AI, clock="40/300+3:60")
+        for client in (ada, ben):
+            await client.ack(client.join(room))
+        answer = await private_answer(ada, room, "how much time do I have?")
+        control = (
+            "The clock is =40/300+3:60: 5 minutes for 40 turns, and 3 s after each turn,"
+            " then 1 minute."
+        )
+        has, starts = "Crosses has 5:00, Noughts has 5:00.", "The clock starts when both sides have"
+        assert answer["text"] == (
+            f"{has} {starts} moved; Crosses has to move within 0:30. {control}"
+        )
+        await run_ready_tasks()
+        assert ben.of("answer") == []
+
+
+def test_the_clock_of_a_running_and_of_a_finished_match() -> None:
+    """The time of the answer counts, and after the match the times at its end."""
+    at_ms = [START_MS]
+    fake = FakeRoom(seats=(MySeat(), OpenSeat()), clock="60+0", now_ms=lambda: at_ms[0])
+    fake.decide(BOB, Sit(id="sit", seat=1))
+    for ply, (actor, cell) in enumerate(((FAKE_ADA, "b2"), (BOB, "a1"))):
+        fake.decide(actor, Move(f"m{ply}", ply, cell))
+
+    def answer(later_ms: int) -> str:
+        viewer = viewer_of(fake.room, FAKE_ADA.identity)
+        reply = clock.run(Ask(fake.room, viewer, at_ms=START_MS + later_ms))
+        assert isinstance(reply, Answer)
+        return reply.text
+
+    assert answer(12_300).startswith("Crosses has 0:47, Noughts has 1:00. Crosses is to move.")
+    at_ms[0] += 55_500
+    fake.decide(BOB, Resign("resign"))
+    assert answer(90_000).startswith("Crosses has 0:04.5, Noughts has 1:00. The clock is 1+0:")
 
 
 @virtual

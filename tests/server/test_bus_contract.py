@@ -20,6 +20,7 @@ from server.bus.base import (
     MessagesLost,
     NodeDown,
     NodeMessage,
+    NotificationSent,
     PageClosed,
     PresenceReport,
     RoomMessage,
@@ -34,6 +35,7 @@ from tests.support.log_entries import entries
 THINKING = wire.Thinking(
     room="r1", match="m", ply=3, seat=0, state="searching", depth=5, pv=("a1", "b2")
 )
+NOTIFICATION = wire.Notification(room="r1", what="turn", text="It is your turn.")
 MESSAGES: list[RoomMessage] = [
     EventsAppended("r1", "n1", entries(3, 2)),
     Ephemeral("r1", "n1", THINKING),
@@ -54,6 +56,7 @@ NODE_MESSAGES: list[NodeMessage] = [
     MessagesLost("n1"),
     AnalysisChanged("n1", "m1"),
     AnswerSent("n1", "ada", ANSWER, "hint"),
+    NotificationSent("n1", "ada", NOTIFICATION),
     Heartbeat("n1"),
 ]
 KEY = b"k" * 32

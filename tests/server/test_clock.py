@@ -84,7 +84,8 @@ def test_a_clock_only_falls_but_for_what_a_turn_gives(
         pressed = match.play(spent_ms, ends_turn)
         if pressed is None:
             break
-        after = pressed.side
+        after, other = pressed.side, 1 - clock.turn
+        assert match.clock.sides[other] == clock.sides[other]
         if not all(clock.opened):
             assert after == side, "the first turns are free"
             continue

@@ -7,11 +7,13 @@ import pytest
 
 from engine.search.job import Job
 from server.commands import (
+    Accept,
     AddTime,
     AiSeat,
     Configure,
     Hold,
     MySeat,
+    NextGame,
     Rematch,
     Resign,
     Tick,
@@ -22,6 +24,7 @@ from server.events import (
     Finished,
     Held,
     Moved,
+    Offered,
     Released,
     Required,
     Started,
@@ -31,6 +34,7 @@ from server.protocol.codes import Code
 from server.rooms import rules
 from server.rooms.model import AI, SERVER, CommandRejected, Moment
 from server.seats.ai import time_for_move
+from server.time_controls import format_control
 from tests.support.fake_server import Client, FakeServer, first_legal, virtual
 from tests.support.room_log import (
     ADA,
@@ -91,6 +95,47 @@ def test_a_clock_that_is_chosen_later_is_required_then() -> None:
     assert played.do(ADA, Configure("d", "all", clock="-")) == [Configured("all", clock="-")]
     assert played.room.control is None
     assert played.do(ADA, Configure("e", "all", clock="60+0")) == [Configured("all", clock="60")]
+
+
+def test_a_rematch_keeps_the_clock_and_the_next_game_may_change_it() -> None:
+    """A proposal names its clock, and a room that gets its first one by it requires it then."""
+    played = seated(clock="300+3")
+    played.do(ADA, plain(Resign))
+    for actor in (ADA, BEN):
+        played.do(actor, plain(Rematch))
+    assert played.match.clock.control == played.room.control
+    played.do(ADA, plain(Resign))
+    played.do(BEN, NextGame("n", "sticks"))
+    played.do(ADA, Accept("a", "next", v=played.room.v))
+    assert format_control(played.room.control) == "300+3", "null keeps it"
+    played.do(ADA, plain(Resign))
+    played.do(BEN, NextGame("n", "sticks", clock="-"))
+    assert played.room.next_offer is not None
+    assert played.room.next_offer.clock == "-"
+    played.do(ADA, Accept("a", "next", v=played.room.v))
+    assert (played.match.clock, played.room.control) == (None, None)
+    played.do(ADA, plain(Resign))
+    assert played.refuse(BEN, NextGame("n", "sticks", clock="-3")) is Code.CLOCK_REFUSED
+
+
+def test_the_first_clock_of_a_room_may_come_with_the_next_game() -> None:
+    """The event that names it first is followed by `required`: an offer, or the start at once."""
+    played = seated()
+    played.do(ADA, plain(Resign))
+    offered, required = played.do(BEN, NextGame("n", "tic-tac-toe", clock="60d5"))
+    assert isinstance(offered, Offered)
+    assert (offered.clock, required) == ("60d5", Required("clock"))
+    v = played.room.v - 1
+    assert played.room.next_offer is not None
+    assert played.room.next_offer.v == v
+    (started,) = played.do(ADA, Accept("a", "next", v=v))
+    assert isinstance(started, Started)
+    assert started.clock == "60d5"
+    alone = created(one_screen=True)
+    alone.do(ADA, plain(Resign))
+    started, required = alone.do(ADA, NextGame("n", "tic-tac-toe", clock="60"))
+    assert isinstance(started, Started)
+    assert (started.clock, required) == ("60", Required("clock"))
 
 
 @pytest.mark.parametrize("text", ["300+", "=5", "40/60", "5 minutes", "99999"])
@@ -213,8 +258,9 @@ def test_extra_turns_earn_one_gain() -> None:
         gains.append(moved.clock_ms - before + moved.spent_ms)
         goes_on.append(moved.goes_on)
     assert True in goes_on[2:]
-    running = gains[goes_on.index(False) + 2 :]
-    assert set(running) <= {0, 5_000}
+    first = goes_on.index(False) + 2
+    for gain, is_within_turn in list(zip(gains, goes_on, strict=True))[first:]:
+        assert gain == (0 if is_within_turn else 5_000)
 
 
 # --- additions and holds --------------------------------------------------------------------------

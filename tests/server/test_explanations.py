@@ -14,7 +14,7 @@ from engine.search.driver import Control, Searcher, Table, answer
 from engine.search.job import Job, RootMove
 from engine.search.persona import Personas
 from server.bot.explanations import english
-from server.bot.explanations.facts import MoveFacts, move_facts
+from server.bot.explanations.facts import MoveFacts, Verdict, move_facts
 from server.events import Occupant
 from server.protocol.wording import StoredThought, careless_note
 from server.rooms.thinking import search_seed
@@ -266,3 +266,25 @@ def test_500_texts_about_stored_moves_are_true() -> None:
             games.add(game_id)
     assert len(texts) >= 500
     assert len(games) >= 6
+
+
+@pytest.mark.parametrize(
+    ("says", "length", "expected"),
+    [
+        ("loses in 12 moves", "in 12 moves", "d holds out longest: it loses in 12 moves."),
+        ("loses by 4 discs", "by 4 discs", "d loses least: by 4 discs."),
+        ("loses", "", "d is no worse than any other."),
+        ("", "within 3 moves", "d holds out longest, as far as the bot sees: a forced loss within"),
+    ],
+)
+def test_a_hint_says_when_every_move_loses(says: str, length: str, expected: str) -> None:
+    """The best move of a lost position is called neither good nor best, and no more is said of it
+    than the search knows.
+    """
+    best = Verdict(text="d", chance=0, forced="loss", says=says, length=length)
+    assert english.best_move(best).startswith(f"Every move loses here. {expected}")
+    assert "best move is" not in english.best_move(best)
+    assert english.best_moves([best, best]).startswith("Every move loses here. The best moves:\n1.")
+    even = Verdict(text="d", chance=50)
+    assert english.best_move(even).startswith("The best move is d: ")
+    assert english.best_moves([even, even]).startswith("The best moves:\n1.")

@@ -36,7 +36,7 @@ from server.events import (
     TookBack,
     format_event_body,
 )
-from server.exports import RecordBuilder, read_slices, with_thoughts
+from server.exports import Pace, RecordBuilder, read_slices, with_thoughts
 from server.ids import MatchId, RoomId
 from server.ops.admin import main as admin
 from server.protocol.codes import Code
@@ -49,7 +49,7 @@ from server.web import export
 from server.web.connection import HttpConnection
 from tests.server.test_api import get, matches, refusal
 from tests.support.databases import KINDS, SqliteDatabase, empty_database, play_matches
-from tests.support.fake_server import Client, FakeServer
+from tests.support.fake_server import Client, FakeServer, virtual
 from tests.support.node import Http, Node, serve
 
 #: The ids of all matches.
@@ -459,7 +459,7 @@ async def test_the_command_reads_databases_of_both_kinds(
             await play_by_clock(store)
             listed = [
                 with_thoughts(exported)
-                async for part in read_slices(store, MatchFilter(), 100)
+                async for part in read_slices(store, MatchFilter(), 100, pace=Pace(1))
                 for exported in part
             ]
 
@@ -609,3 +609,21 @@ def test_the_value_of_a_search_is_that_of_its_move(
     builder.add(entries(*moves))
     record = builder.build([Thought("m", 2 + ply, ply, thought.encode())]).record
     assert record.moves[ply].eval == expected
+
+
+@virtual
+async def test_exports_together_have_a_share_of_the_event_loop() -> None:
+    """Each piece of work runs alone, and all others wait in proportion to it, however many exports
+    there are.
+    """
+    spent_s = [0.0]
+    pace = Pace(0.25, lambda: spent_s[0])
+
+    def work() -> float:
+        spent_s[0] += 1.0
+        return spent_s[0]
+
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+    assert await asyncio.gather(*[pace.run(work) for _ in range(4)]) == [1, 2, 3, 4]
+    assert loop.time() - began_s == pytest.approx(4 * 3)

@@ -54,7 +54,8 @@ ROWS: dict[str, dict[str, Any]] = {
 ADDED: dict[str, dict[str, Any]] = {
     "identities": {"seen_day": None, "sat": False},
     "rooms": {"seen_day": None},
-    "matches": {"first": None, "second": None, "winner": None},
+    "matches": {"first": None, "second": None, "winner": None, "clock": None, "speed": None},
+    "nodes": {"beat_ms": None},
 }
 #: The tables that later migrations create.
 NEW_TABLES = ("analyses", "analysis_plies")

@@ -36,7 +36,7 @@ from server.protocol import views
 from server.protocol.codec import format_message
 from server.rooms import rules
 from server.rooms.model import AI, CommandRejected, Room
-from tests.support.golden_logs import NAMES, Log, expected, read
+from tests.support.golden_logs import CLOCKS, NAMES, Log, expected, read
 from tests.support.room_log import (
     ADA,
     AI_SEAT,
@@ -87,7 +87,7 @@ def room_of_golden_log(name: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", [*NAMES, *CLOCKS])
 def test_a_golden_log_makes_the_same_room_forever(name: str) -> None:
     """Every version of the program folds a stored log to the same room."""
     assert room_of_golden_log(name) == expected(name)

@@ -30,6 +30,7 @@ from server.events import (
     Offered,
     Player,
     Required,
+    SeatTaken,
     Started,
     parse_event_body,
 )
@@ -80,8 +81,9 @@ def test_the_opponent_accepts_the_next_game_by_its_version() -> None:
     options = {"rows": "1-3-5-7"}
     [offered] = played.do(BEN, next_game("sticks", options=options, seats=(0, 1)))
     assert offered == Offered(
-        1, "next", game="sticks", options=options, seats=(0, 1), title="Sticks"
-    )
+        1, "next", game="sticks", options=options, seats=(0, 1), title="Sticks",
+        options_text="Rows of 1, 3, 5 and 7 sticks",
+    )  # fmt: skip
     assert played.room.game_id == "tic-tac-toe", "nothing has changed yet"
     required, started = played.do(ADA, accept_next(played))
     assert required == Required("games")
@@ -310,7 +312,7 @@ def test_clients_read_the_proposal_and_the_score() -> None:
         {
             "seat": 1, "what": "next", "v": played.room.v, "game": "sticks",
             "options": dict(load_game("sticks").start().options), "seats": (0, 1),
-            "title": "Sticks",
+            "title": "Sticks", "options_text": "Rows of 1, 2 and 3 sticks",
         },
     )  # fmt: skip
     assert snapshot.series == (Score(("ada", "ben"), (2, 0)),)
@@ -402,10 +404,17 @@ def test_a_stranger_who_sits_down_has_no_part_in_the_score() -> None:
     """Each pair of players has a score of its own, also after seats have changed hands."""
     played = finished()
     played.do(BEN, plain(Stand))
-    played.do(CYD, Sit("s", 1))
+    assert played.do(CYD, Sit("s", 1)) == [SeatTaken(1, Occupant("cyd", "Cyd"))]
+    assert score_between(played.room.series, played.room.seats) is None
+    assert played.do(ADA, plain(Rematch)) == [Offered(0)], "nothing starts before both want it"
+    played.do(CYD, plain(Rematch))
     played.do(CYD, plain(Resign))
-    assert played.room.series == (Score(("ada", "ben"), (2, 0)), Score(("ada", "cyd"), (2, 0)))
-    assert score_between(played.room.series, played.room.seats) == (2, 0)
+    assert played.room.series == (Score(("ada", "ben"), (2, 0)), Score(("cyd", "ada"), (0, 2)))
+    assert score_between(played.room.series, played.room.seats) == (0, 2), "the sides are swapped"
+    played.do(CYD, plain(Stand))
+    played.do(BEN, Sit("s", 0))
+    assert score_between(played.room.series, played.room.seats) == (0, 2), "Ben's is back with him"
+    assert played.fold() == played.room
 
 
 # --- on a node ---

@@ -14,12 +14,12 @@ from server.bot.registry import kind_of_question
 from server.codes import Code
 from server.commands import MySeat, OpenSeat
 from server.events import Said
-from server.ids import RoomId
+from server.ids import IdentityId, RoomId
 from server.protocol.views import snapshot
+from server.questions import UNKNOWN, Question, parse_question
 from server.rooms import rules
 from server.rooms.model import SNAPSHOT_CHAT_LINES, Actor, CommandRejected, Moment
 from server.rooms.muting import people_to_mute
-from server.rooms.questions import UNKNOWN, Question, parse_question
 from server.settings import Settings
 from server.store.base import AUTHOR, EVERYONE
 from tests.support.bots import AGAINST_AI, ask, bot_lines, bot_of, private_answer
@@ -120,7 +120,8 @@ def test_private_lines_push_no_other_line_out() -> None:
 
 def test_cheap_questions_do_not_count_as_searches() -> None:
     """After more cheap questions than searches are allowed, a person may still ask for a search.
-    Cheap ones have a limit of their own, for a person and for the room, and never stop the chat.
+    Cheap ones have a limit of their own, for a person and for all spectators of a room, and never
+    stop the chat. What spectators ask leaves the players all that is theirs.
     """
     played = seated()
     for number in range(20):
@@ -128,11 +129,15 @@ def test_cheap_questions_do_not_count_as_searches() -> None:
     assert not ask_at(played, ADA, "/rules", 3_000)
     assert ask_at(played, ADA, "hello all", 3_000)
     assert played.room.question_stamps == ()
+    dan = Actor(IdentityId("dan"), "Dan")
     for number in range(20):
         assert ask_at(played, CYD, f"/x{number}", 4_000 + number)
-    assert not ask_at(played, BEN, "/help", 5_000)
+        assert ask_at(played, dan, f"/y{number}", 4_000 + number)
+    eve = Actor(IdentityId("eve"), "Eve")
+    assert not ask_at(played, eve, "/help", 5_000)
+    assert ask_at(played, BEN, "/help", 5_000)
     assert ask_at(played, BEN, "hello Ada", 5_000)
-    assert ask_at(played, BEN, "/help", 61_000)
+    assert ask_at(played, eve, "/help", 65_000)
     for number in range(6):
         assert ask_at(played, ADA, "/hint", 70_000 + number)
     assert not ask_at(played, ADA, "/hint", 71_000)

@@ -71,6 +71,7 @@ from server.events import (
     parse_event_body,
 )
 from server.ids import IdentityId
+from server.ops.clocks import faults_of
 from server.protocol import views
 from server.protocol.codec import HIDDEN_BODY, event_frame
 from server.rooms import rules
@@ -87,6 +88,8 @@ from server.rooms.model import (
 )
 from server.runtime.projections import log_entry, projections
 from server.store.base import AUTHOR, SPECTATORS
+from server.time_controls import format_control
+from tests.oracle.clocks import MatchClock, start_clock
 from tests.oracle.referee import IllegalMove, Referee, new_referee
 from tests.support.room_log import (
     ADA,
@@ -192,6 +195,7 @@ class RoomMachine(RuleBasedStateMachine):
         super().__init__()
         self.played = LoggedRoom()
         self.folded: Room | None = None
+        self.clock_apart: MatchClock | None = None
         self.referee: Referee | None = None
         self.sent_commands: list[tuple[Actor, Command]] = []
         self.pending_searches: list[AiMove] = []
@@ -308,9 +312,16 @@ class RoomMachine(RuleBasedStateMachine):
         rows=st.sampled_from([None, "1-3-5-7"]),
         seats=st.sampled_from([(0, 1), (1, 0), (1, 1)]),
         level=st.sampled_from([None, None, None, 1, 8]),
+        clock=st.sampled_from([None, None, None, "-", "5+1", "1+2x1"]),
     )
     def propose_next_game(
-        self, seat: int, game: str, rows: str | None, seats: tuple[int, int], level: int | None
+        self,
+        seat: int,
+        game: str,
+        rows: str | None,
+        seats: tuple[int, int],
+        level: int | None,
+        clock: str | None,
     ) -> None:
         """Proposes the next game as a player, or as the host."""
         options = {"rows": rows} if rows else {}
@@ -319,7 +330,7 @@ class RoomMachine(RuleBasedStateMachine):
         actor = ADA
         if is_person and occupant is not None:
             actor = _actor(occupant)
-        self._send(actor, NextGame("n", game, options, seats, level))
+        self._send(actor, NextGame("n", game, options, seats, level, clock))
 
     @rule(kind=st.sampled_from([Accept, Accept, Decline]), late=st.sampled_from([0, 0, 0, 1]))
     def answer_proposal(self, kind: Any, late: int) -> None:
@@ -565,7 +576,7 @@ class RoomMachine(RuleBasedStateMachine):
                 seat = before.seat_of(actor.identity)
                 other = before.seats[1 - seat] if seat is not None else None
                 assert other is None or other.kind == "ai" or 1 - (seat or 0) in before.offers
-            case NextGame() if isinstance(events[-1], Started):
+            case NextGame() if any(isinstance(event, Started) for event in events):
                 seat = before.seat_of(actor.identity)
                 other = before.seats[1 - seat] if seat is not None else None
                 assert other is None or other.kind == "ai", "I18: a person agrees to the next game"
@@ -573,9 +584,10 @@ class RoomMachine(RuleBasedStateMachine):
             case Accept(what="next"):
                 assert self.proposed is not None
                 v, offered = self.proposed
-                started = events[-1]
-                assert isinstance(started, Started)
+                (started,) = (event for event in events if isinstance(event, Started))
                 assert command.v == v
+                clock = offered.clock or format_control(before.control)
+                assert (started.clock or "-") == clock, "I18: the clock that was proposed"
                 assert before.seat_of(actor.identity) == 1 - offered.seat, "I18: the other player"
                 assert (offered.game, offered.options) == (
                     (started.game, started.options) if started.game else self.game
@@ -688,10 +700,21 @@ class RoomMachine(RuleBasedStateMachine):
             if self.folded is None:
                 self.folded = rules.initial_room(ROOM, event, at_ms, load_game)
             else:
+                assert list(faults_of(self.folded, event, at_ms)) == [], "I23, as `verify` has it"
+                self._check_clock_apart(body, at_ms)
                 self.folded = rules.evolve(self.folded, event, at_ms, load_game)
             for watcher in self.watchers:
                 watcher.follow(self.folded, event, at_ms)
         assert self.folded == self.played.room, "I8: the log makes the room"
+
+    def _check_clock_apart(self, body: bytes, at_ms: int) -> None:
+        """Follows the clock of the match as the history checker does, by code of its own."""
+        event = {"at": at_ms, **msgspec.json.decode(body)}
+        if event["kind"] == "started":
+            self.clock_apart = start_clock(event)
+        if self.clock_apart is not None and event.get("match") is not None:
+            self.clock_apart.follow(event, at_ms)
+            assert self.clock_apart.faults == []
 
     @invariant()
     def v_counts_the_events(self) -> None:
@@ -708,9 +731,16 @@ class RoomMachine(RuleBasedStateMachine):
 
     @invariant()
     def older_programs_are_warned(self) -> None:
-        """A match of another game than the room's follows a `required` with `games`."""
+        """A match of another game than the room's follows a `required` with `games`, and the first
+        event that names a clock is followed by one with `clock`.
+        """
         events = [parse_event_body(body) for _, body in self.played.log]
         changes = [v for v, event in enumerate(events) if isinstance(event, Started) and event.game]
+        names = [
+            v for v, event in enumerate(events) if getattr(event, "clock", None) not in (None, "-")
+        ]
+        assert [events[v + 1] for v in names[:1]] == [Required("clock")] * len(names[:1])
+        assert events.count(Required("clock")) == len(names[:1])
         warnings = [v for v, event in enumerate(events) if event == Required("games")]
         assert len(warnings) == bool(changes)
         assert warnings[:1] < changes[:1] or not changes

@@ -149,8 +149,9 @@ def test_standing_up() -> None:
     assert played.refuse(ADA, plain(Stand)) is Code.SEAT_LOCKED
     played.do(ADA, plain(Resign))
     assert played.do(ADA, plain(Stand)) == [SeatLeft(0)]
-    taken, started = played.do(CYD, sit(0))
-    assert isinstance(taken, SeatTaken)
+    assert played.do(CYD, sit(0)) == [SeatTaken(0, Occupant("cyd", "Cyd"))]
+    played.do(BEN, plain(Rematch))
+    (started,) = played.do(CYD, plain(Rematch))
     assert isinstance(started, Started)
     assert started.number == 2
 
@@ -504,9 +505,9 @@ def test_an_offer_of_a_rematch_ends() -> None:
     played = finished()
     played.do(ADA, plain(Rematch))
     played.do(ADA, plain(Stand))
-    _, started = played.do(CYD, sit(0))
-    assert isinstance(started, Started)
     assert played.room.offers == ()
+    played.do(CYD, sit(0))
+    assert played.do(BEN, plain(Rematch)) == [Offered(1)]
 
 
 # --- every command and code -----------------------------------------------------------------------

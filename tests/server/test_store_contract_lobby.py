@@ -6,7 +6,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from server.ids import IdentityId
+from server.events import Started
+from server.events import format_event_body as body_of
+from server.ids import IdentityId, MatchId
 from server.store.base import MatchPage, MatchStarted, Projection, Store, StoredMatch
 from server.store.match_filter import DRAWN, NO_RESULT, Key, MatchFilter, ResultFilter
 from tests.support.log_entries import NOW_MS, append, finished, listing, new_room, started
@@ -119,7 +121,10 @@ async def test_finished_matches_are_filtered_by_result_length_and_date(store: St
             finished(f"m{n:02}", at_ms=NOW_MS + n // 4), plies=n // 2 + 1,
             over=over if is_older else b"{}", winner=None if is_older else winner,
         )  # fmt: skip
-        rows.append((played(f"m{n:02}", *seats), ended, winner))
+        speed = (None, "untimed", "blitz")[n % 3]
+        clock = "300+3" if speed == "blitz" else None
+        start = replace(played(f"m{n:02}", *seats), clock=clock, speed=speed)
+        rows.append((start, ended, winner))
     groups: list[list[Projection]] = [[start, end] for start, end, _ in rows]
     await store_matches(store, *groups)
     results = (None, "won", "lost", "drawn", "first", "second")
@@ -128,6 +133,8 @@ async def test_finished_matches_are_filtered_by_result_length_and_date(store: St
         {"min_plies": 3},
         {"max_plies": 4},
         {"since_ms": NOW_MS + 2, "until_ms": NOW_MS + 3},
+        {"speed": "blitz"},
+        {"speed": "untimed"},
     )
     for result, player, limit in itertools.product(results, (None, "ada", "cyd"), limits):
         wanted = MatchFilter(result=result, player=player, **limit)
@@ -135,11 +142,17 @@ async def test_finished_matches_are_filtered_by_result_length_and_date(store: St
             start.match
             for start, end, winner in reversed(rows)
             if wanted.accepts(
-                start.game, (start.first, start.second), winner, end.plies, end.finished_ms
+                start.game,
+                (start.first, start.second),
+                winner,
+                end.plies,
+                end.finished_ms,
+                start.speed,
             )
         ]
         found = (await store.projections.matches(99, None, wanted)).rows
         assert [row.match for row in found] == expected, wanted
+        assert all((row.clock is None) == (row.speed != "blitz") for row in found)
         for row, number in zip(found, range(1, 99), strict=False):
             older = await store.projections.matches(2, key_of(row), wanted)
             assert older.rows == found[number : number + 2]
@@ -217,7 +230,7 @@ def test_a_filter_knows_who_won() -> None:
 
     def accepts(result: str, winner: int, player: str | None = None) -> bool:
         wanted = MatchFilter(result=result, player=player)  # type: ignore[arg-type]
-        return wanted.accepts("hex", ("ada", "ben"), winner, 1, NOW_MS)
+        return wanted.accepts("hex", ("ada", "ben"), winner, 1, NOW_MS, "untimed")
 
     assert [accepts(result, won) for result in ("first", "second", "drawn")] == [False, True, False]
     assert (accepts("won", won, "ben"), accepts("won", won, "ada")) == (True, False)
@@ -268,6 +281,35 @@ async def test_the_winners_of_an_older_program_are_filled_in(store: Store) -> No
         assert await lists() == expected
 
 
+async def test_the_clocks_of_an_older_program_are_filled_in(store: Store) -> None:
+    """`fill_clocks` takes the control and its class from the match's `started`, once. A match of an
+    older program counts as untimed before; one of a newer version, with a control that this one
+    does not know, does so for good.
+    """
+    texts = {"m1": "300+3", "m2": None, "m3": "two hourglasses", "m4": "60"}
+    for n, (match, clock) in enumerate(texts.items()):
+        event = Started(match, 1, "1-2-3", "digest", (), clock=clock, clocks_ms=(1, 1))
+        row = started(match, 2, at_ms=NOW_MS + n)
+        if match == "m4":
+            row = replace(row, clock="60", speed="bullet")
+        room = new_room(match, projections=[row, finished(match, at_ms=NOW_MS + n)])
+        entries = (room.append.events[0], replace(room.append.events[1], body=body_of(event)))
+        append = replace(room.append, events=entries)
+        await store.logs.create_room(replace(room, append=append))
+
+    async def found(speed: str) -> list[str]:
+        page = await store.projections.matches(9, None, MatchFilter(speed=speed))  # type: ignore[arg-type]
+        return [row.match for row in page.rows]
+
+    assert await found("untimed") == ["m3", "m2", "m1"]
+    assert [await store.projections.fill_clocks(limit) for limit in (1, 9, 9)] == [1, 2, 0]
+    assert (await found("untimed"), await found("blitz")) == (["m3", "m2"], ["m1"])
+    assert await found("bullet") == ["m4"]
+    filled = await store.projections.match(MatchId("m1"))
+    assert filled is not None
+    assert (filled.clock, filled.speed) == ("300+3", "blitz")
+
+
 async def test_rooms_without_followers_for_long_are_not_in_the_list(store: Store) -> None:
     """`rooms` omits rooms that had neither a change nor a follower since then."""
     for n in range(3):
@@ -284,7 +326,10 @@ async def test_rooms_without_followers_for_long_are_not_in_the_list(store: Store
 
 
 async def test_the_rooms_of_a_host_are_found_listed_or_not(store: Store) -> None:
-    """`hosted_rooms` has the rooms that an identity created, the last changed first."""
+    """`hosted_rooms` has the rooms that an identity created, the last changed first.
+
+    `entries` has those of known rooms, whoever created them.
+    """
     for n, (host, is_listed) in enumerate([("ada", True), ("ada", False), ("ben", True)]):
         entry = listing(str(n), listed=is_listed)
         new = new_room(f"r{n}", host, at_ms=NOW_MS + n, projections=[entry])
@@ -297,6 +342,11 @@ async def test_the_rooms_of_a_host_are_found_listed_or_not(store: Store) -> None
     assert await hosted(0) == ["r1", "r0"]
     assert await hosted(0, 1) == ["r1"]
     assert await hosted(NOW_MS + 1) == ["r1"]
+    entries = await store.projections.entries(["r2", "unknown", "r1"])
+    assert {each.room: each.summary for each in entries} == {
+        room: listing(room[1:]).summary for room in ("r1", "r2")
+    }
+    assert await store.projections.entries([]) == []
 
 
 async def test_the_matches_of_a_room_are_found_by_their_number(store: Store) -> None:

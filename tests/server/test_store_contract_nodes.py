@@ -2,17 +2,22 @@
 
 import asyncio
 import itertools
+from collections.abc import Iterable
 
 import pytest
 
 from server.ids import IdentityId, RoomId
 from server.store.base import (
+    DAY_MS,
+    NO_NODE,
     DueRoom,
     Identity,
+    Rescheduled,
     RoomHead,
     RoomVersion,
     Store,
     StoreError,
+    TakenRoom,
     wall_clock_ms,
 )
 from tests.support.log_entries import (
@@ -23,6 +28,12 @@ from tests.support.log_entries import (
 )
 
 ADA, BEN = IdentityId("a1"), IdentityId("b1")
+
+
+def room_ids(taken: Iterable[TakenRoom]) -> list[str]:
+    """Returns the ids of rooms that were taken over."""
+    return [room for room, _ in taken]
+
 
 # --- nodes and wake-ups ---------------------------------------------------------------------------
 
@@ -37,15 +48,21 @@ async def test_due_rooms_of_dead_nodes_are_taken_over(store: Store) -> None:
         ("r5", "never seen", NOW_MS - 99), ("r6", "me", NOW_MS),
     ):  # fmt: skip
         await store.logs.create_room(new_room(room, node=node, due_ms=due_ms))
-    assert sorted(await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=False)) == [
+    assert sorted(
+        room_ids(await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=False))
+    ) == [
         "r2",
         "r5",
     ]
-    assert await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=False) == []
+    assert room_ids(await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=False)) == []
     assert await store.logs.head("r2") == RoomHead(2, "me", NOW_MS)
-    assert await store.nodes.take_over_due_rooms(NOW_MS + 5, "other", all_nodes=False) == ["r3"]
+    assert room_ids(
+        await store.nodes.take_over_due_rooms(NOW_MS + 5, "other", all_nodes=False)
+    ) == ["r3"]
     await store.nodes.heartbeat("alive", -1)
-    assert await store.nodes.take_over_due_rooms(NOW_MS + 5, "other", all_nodes=False) == ["r1"]
+    assert room_ids(
+        await store.nodes.take_over_due_rooms(NOW_MS + 5, "other", all_nodes=False)
+    ) == ["r1"]
 
 
 async def test_a_wake_up_at_the_last_event_is_due_at_once(store: Store) -> None:
@@ -60,12 +77,16 @@ async def test_a_wake_up_at_the_last_event_is_due_at_once(store: Store) -> None:
     await store.logs.create_room(new_room("r2", node="dead", due_ms=NOW_MS + hour_ms, at_ms=NOW_MS))
     await store.logs.create_room(new_room("r3", node="dead", due_ms=NOW_MS + 5, at_ms=NOW_MS))
     await store.logs.append(append("r3", 2, node="dead", due_ms=NOW_MS + 9, at_ms=NOW_MS + 9))
-    assert sorted(await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=False)) == [
+    assert sorted(
+        room_ids(await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=False))
+    ) == [
         "r1",
         "r3",
     ]
-    assert await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=True) == []
-    assert await store.nodes.take_over_due_rooms(NOW_MS + hour_ms, "me", all_nodes=False) == ["r2"]
+    assert room_ids(await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=True)) == []
+    assert room_ids(
+        await store.nodes.take_over_due_rooms(NOW_MS + hour_ms, "me", all_nodes=False)
+    ) == ["r2"]
 
 
 async def test_own_due_rooms_come_in_the_order_of_their_wake_ups(store: Store) -> None:
@@ -123,7 +144,7 @@ async def test_a_sole_node_takes_all_due_rooms(store: Store) -> None:
         for _ in range(4)
     ]
     assert [len(rooms) for rooms in taken] == [2, 2, 1, 0]
-    assert sorted(itertools.chain(*taken)) == [f"r{n}" for n in range(5)]
+    assert sorted(room_ids(itertools.chain(*taken))) == [f"r{n}" for n in range(5)]
 
 
 async def test_a_released_room_waits_for_another_node(store: Store) -> None:
@@ -140,10 +161,70 @@ async def test_a_released_room_waits_for_another_node(store: Store) -> None:
     await store.nodes.release_rooms("other", [r3])
     assert [due.room for due in await store.nodes.own_due_rooms("me", NOW_MS)] == ["r2", "r3"]
     take_over = store.nodes.take_over_due_rooms
-    assert await take_over(NOW_MS, "me", all_nodes=True, except_for=(r1, r3)) == []
-    assert await take_over(NOW_MS, "n2", all_nodes=False, except_for=(r2,)) == ["r1"]
+    assert room_ids(await take_over(NOW_MS, "me", all_nodes=True, except_for=(r1, r3))) == []
+    assert room_ids(await take_over(NOW_MS, "n2", all_nodes=False, except_for=(r2,))) == ["r1"]
     await store.logs.append(append("r1", 2, node="dead", due_ms=NOW_MS))
-    assert await take_over(NOW_MS, "me", all_nodes=False, except_for=(r1,)) == ["r1"]
+    assert room_ids(await take_over(NOW_MS, "me", all_nodes=False, except_for=(r1,))) == ["r1"]
+
+
+async def test_a_takeover_names_the_node_before(store: Store) -> None:
+    """The node that was responsible is known, so that clocks can stand since its last heartbeat."""
+    for room, node in (("r1", "n1"), ("r2", "n2"), ("r3", "n1")):
+        await store.logs.create_room(new_room(room, node=node, due_ms=NOW_MS))
+    taken = await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=False)
+    assert sorted(taken) == [("r1", "n1"), ("r2", "n2"), ("r3", "n1")]
+
+
+async def test_an_early_wake_up_stays(store: Store) -> None:
+    """A stored wake-up that is in the future and not later than the new one stays; any other one is
+    replaced. None replaces it, and a new one replaces None.
+    """
+    steps = [  # the time of the event, its wake-up, and the one that is stored then
+        (0, 300, 300), (10, 310, 300), (20, 300, 300), (30, 299, 299), (40, 400, 299),
+        (299, 500, 500), (310, 310, 310), (320, None, None), (330, 900, 900), (340, 340, 340),
+        (350, 600, 600),
+    ]  # fmt: skip
+    await store.logs.create_room(new_room("r1", due_ms=None, at_ms=NOW_MS))
+    for v, (at_ms, due_ms, stored_ms) in enumerate(steps, 2):
+        new_ms = None if due_ms is None else NOW_MS + due_ms
+        await store.logs.append(append("r1", v, due_ms=new_ms, at_ms=NOW_MS + at_ms))
+        head = await store.logs.head("r1")
+        assert head is not None
+        assert head.due_ms == (None if stored_ms is None else NOW_MS + stored_ms), (at_ms, due_ms)
+
+
+async def test_a_wake_up_is_written_later(store: Store) -> None:
+    """`reschedule` writes the wake-ups of a node's own rooms that have had no further event."""
+    for room in ("r1", "r2", "r3", "r4"):
+        node = "other" if room == "r3" else "me"
+        await store.logs.create_room(new_room(room, node=node, due_ms=NOW_MS))
+    await store.logs.append(append("r2", 2, node="me", due_ms=NOW_MS + 1))
+    rooms = [Rescheduled(RoomId(f"r{n}"), 2, NOW_MS + 10 * n) for n in (1, 2, 3, 4)]
+    await store.nodes.reschedule("me", rooms)
+    heads = [await store.logs.head(room) for room in ("r1", "r2", "r3", "r4")]
+    assert [head.due_ms for head in heads if head] == [
+        NOW_MS + 10, NOW_MS + 1, NOW_MS, NOW_MS + 40,
+    ]  # fmt: skip
+
+
+async def test_the_last_heartbeat_of_a_node_is_remembered(store: Store) -> None:
+    """`last_beat` gives its time by the store's clock, and whether it still counts. A dead node is
+    remembered while it is responsible for a room with a wake-up. For a released room it gives that
+    of the node that died last.
+    """
+    assert await store.nodes.last_beat("n1") is None
+    assert await store.nodes.last_beat(NO_NODE) is None
+    first_ms = await store.nodes.heartbeat("n1", 60_000)
+    beat = await store.nodes.last_beat("n1")
+    assert beat is not None
+    assert (abs(beat.at_ms - first_ms) <= 1, beat.is_alive) == (True, True)
+    await store.logs.create_room(new_room("r1", node="n1", due_ms=NOW_MS))
+    second_ms = await store.nodes.heartbeat("n1", -2 * DAY_MS)
+    await store.nodes.heartbeat("new", 1000)
+    for node in ("n1", NO_NODE):
+        beat = await store.nodes.last_beat(node)
+        assert beat is not None
+        assert (abs(beat.at_ms - second_ms) <= 1, beat.is_alive) == (True, False), node
 
 
 async def test_one_node_takes_each_due_room(store: Store) -> None:
@@ -155,7 +236,7 @@ async def test_one_node_takes_each_due_room(store: Store) -> None:
     taken = await asyncio.gather(
         *(store.nodes.take_over_due_rooms(NOW_MS, f"n{n}", all_nodes=False) for n in range(4))
     )
-    assert sorted(itertools.chain(*taken)) == sorted(f"r{n}" for n in range(30))
+    assert sorted(room_ids(itertools.chain(*taken))) == sorted(f"r{n}" for n in range(30))
 
 
 async def test_taking_over_does_not_move_the_head(store: Store) -> None:

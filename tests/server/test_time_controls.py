@@ -15,10 +15,14 @@ from server.time_controls import (
     Stage,
     TimeControl,
     TimeControlError,
+    describe_control,
     format_control,
+    low_time_ms,
     parse_control,
     parse_people,
     show_control,
+    show_side,
+    show_time,
     speed_of,
 )
 
@@ -127,3 +131,52 @@ def test_a_refusal_says_what_was_expected(typed: str, words: str) -> None:
     with pytest.raises(TimeControlError) as refusal:
         parse_people(typed)
     assert words in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("300+3", "5 minutes, and 3 s after each turn"),
+        ("60", "1 minute"),
+        ("90d5", "90 s, and a delay of 5 s in each turn"),
+        ("600b10", "10 minutes, and up to 10 s of each turn given back"),
+        ("0+1", "3 s, and 1 s after each turn"),
+        ("300+30<900", "5 minutes, and 30 s after each turn up to 15 minutes"),
+        ("600+3x30", "10 minutes, then 3 periods of 30 s"),
+        ("600+1x60", "10 minutes, then one period of 1 minute"),
+        ("600+25/300", "10 minutes, then 5 minutes for each 25 turns"),
+        (
+            "40/5400+30:1800+30",
+            "90 minutes for 40 turns, and 30 s after each turn, then 30 minutes,"
+            " and 30 s after each turn",
+        ),
+    ],
+)
+def test_controls_in_words(text: str, words: str) -> None:
+    control = parse_control(text)
+    assert control is not None
+    assert describe_control(control) == words
+
+
+@pytest.mark.parametrize(
+    ("left_ms", "shown"),
+    [
+        (300_000, "5:00"), (299_999, "4:59"), (3_898_000, "1:04:58"), (10_000, "0:10"),
+        (9_999, "0:09.9"), (120, "0:00.1"), (0, "0:00.0"), (-5, "0:00.0"),
+    ],
+)  # fmt: skip
+def test_times_are_rounded_down(left_ms: int, shown: str) -> None:
+    assert show_time(left_ms) == shown
+
+
+def test_a_side_in_overtime_says_what_it_has_left() -> None:
+    """Periods after the present one, and the turns for which a block must last."""
+    byo_yomi, canadian = parse_control("600+3x30"), parse_control("600+25/300")
+    assert byo_yomi is not None
+    assert canadian is not None
+    assert show_side(byo_yomi, 298_000, 0, 3) == "4:58"
+    assert show_side(byo_yomi, 28_000, 1, 2) == "0:28 + 2 x 30 s"
+    assert show_side(byo_yomi, 28_000, 1, 0) == "0:28, the last period"
+    assert show_side(canadian, 130_000, 1, 7) == "2:10 for 7 turns"
+    assert low_time_ms(byo_yomi) == 75_000
+    assert low_time_ms(TimeControl((Stage(60_000),))) == 10_000

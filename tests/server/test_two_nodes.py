@@ -31,6 +31,8 @@ GAMES = [
     ("connect-four", {}),
     ("sticks", {"rows": "1-3-5-7"}),
 ]
+#: The clocks of the rooms in turn; five, so that each game has each of them.
+CLOCKS = (None, "600+5", "60d5", "3/30b2:10+3x5", None)
 #: The time limit for clients to catch up, in seconds.
 CATCH_UP_S = 60.0
 
@@ -143,6 +145,8 @@ async def make_rooms(clients: list[LoadClient]) -> list[str]:
             "options": options,
             "seats": [{"who": "me"}, second],
         }
+        if (clock := CLOCKS[number % len(CLOCKS)]) is not None:
+            create["clock"] = clock
         answer = await repeat_until_acked(host, number % 2, create)
         rooms.append(answer["room"])
         if guest is not None:

@@ -4,7 +4,7 @@ import pytest
 
 from server.bot.bot import KNOWN_QUESTIONS
 from server.commands import AiSeat, MySeat, OpenSeat
-from server.rooms.questions import parse_question
+from server.questions import parse_question
 from tests.support.bots import AGAINST_AI, ask, bot_of, private_answer
 from tests.support.fake_server import Client, FakeServer, run_ready_tasks, virtual
 

@@ -29,8 +29,8 @@ async def test_a_sound_store_has_no_problem(kind: str, request: pytest.FixtureRe
             rooms = await play_matches(store)
         report = await check(database)
         assert report.problems == []
-        assert (report.rooms, report.moves, report.unjudged) == (len(rooms), 14, 0)
-        assert report.events == 57
+        assert (report.rooms, report.moves, report.unjudged) == (len(rooms), 18, 0)
+        assert report.events == 69
 
 
 #: Statements that damage a store, each with the invariant and the text of the problem.
@@ -114,6 +114,29 @@ FAULTS = {
     ),
     "UPDATE analyses SET \"match\" = 'none'": ("I3", "an analysis of a match that does not"),
     "DELETE FROM analyses": ("I3", "results of an analysis that does not exist"),
+    # Clocks: times that do not follow from those before, and columns that do not from the log.
+    **{
+        f"""UPDATE events SET body = replace(CAST(body AS TEXT), '{old}', '{new}')
+            WHERE room = '{{timed}}' AND instr(CAST(body AS TEXT), '"kind":"{kind}"') > 0""": (
+            "I23",
+            text,
+        )
+        for kind, old, new, text in (
+            ("started", '"clocks_ms":[6', '"clocks_ms":[7', "both sides start with"),
+            ("started", '"clock":"60+5+2x10"', '"clock":"60+6+2x10"', "follows from what it took"),
+            ("started", '"clock":"60+5+2x10"', '"clock":"060+5+2x10"', "written otherwise"),
+            ("moved", '"spent_ms":', '"spent_ms":9', "had passed"),
+            ("moved", '"clock_ms":', '"clock_ms":1', "follows from what it took"),
+            ("moved", '"stage":0', '"stage":1', "follows from what it took"),
+            ("moved", '"ply":2', '"goes_on":true,"ply":2', "follows from what it took"),
+            ("took_back", '"clocks_ms":[', '"clocks_ms":[9', "the takeback left seat 0"),
+            ("time_added", '"ms":15000', '"ms":60000', "were added"),
+        )
+    },
+    "UPDATE matches SET clock = '60' WHERE room = '{timed}'": ("I8", "clock of match"),
+    "UPDATE matches SET speed = 'bullet' WHERE room = '{timed}'": ("I8", "speed of match"),
+    "UPDATE rooms SET due_ms = due_ms + 99000 WHERE id = '{timed}'": ("I8", "due_ms of the room"),
+    "UPDATE rooms SET due_ms = NULL WHERE id = '{timed}'": ("I8", "due_ms of the room"),
     # Rows of rooms that do not exist.
     # A room keeps the game of its first match in its row, and each match its own.
     "UPDATE rooms SET game = 'sticks' WHERE id = '{evening}'": ("I8", "game of the room's row"),
@@ -153,6 +176,7 @@ def sound_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, dict[s
                 "taken_back",
                 "one_screen",
                 "evening",
+                "timed",
             ),
             rooms,
             strict=True,
@@ -194,8 +218,12 @@ async def test_a_finished_match_has_its_winner(store_file: SqliteDatabase) -> No
 
 
 async def test_columns_that_are_filled_later_may_be_empty(store_file: SqliteDatabase) -> None:
-    """An older program leaves the players and the winner of a match empty, which is no problem."""
-    statement = "UPDATE matches SET first = NULL, second = NULL, winner = NULL"
+    """An older program leaves the players, the winner and the clock of a match empty, which is no
+    problem.
+    """
+    statement = (
+        "UPDATE matches SET first = NULL, second = NULL, winner = NULL, clock = NULL, speed = NULL"
+    )
     await store_file.run(lambda connection: connection.exec_driver_sql(statement))
     assert (await check(store_file)).problems == []
 

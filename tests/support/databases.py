@@ -10,7 +10,17 @@ import pytest
 from msgspec.structs import replace
 from sqlalchemy import Connection, select
 
-from server.commands import Accept, AiSeat, MySeat, NextGame, OpenSeat, Rematch, Resign, Takeback
+from server.commands import (
+    Accept,
+    AddTime,
+    AiSeat,
+    MySeat,
+    NextGame,
+    OpenSeat,
+    Rematch,
+    Resign,
+    Takeback,
+)
 from server.deploy.postgres import Postgres
 from server.ids import IdentityId
 from server.protocol import messages as wire
@@ -116,12 +126,12 @@ def content(connection: Connection) -> dict[str, list[dict[str, Any]]]:
 
 
 async def play_matches(store: SqlStore) -> list[str]:
-    """Plays matches in eight rooms and returns the ids of the rooms.
+    """Plays matches in nine rooms and returns the ids of the rooms.
 
     They are: a finished match and its rematch, an unlisted room with chat among spectators, a match
     in progress, a room that waits for an opponent, a match against the AI, one in which moves of
-    the AI were taken back, one on one screen from a start position, with a takeback, and a match
-    with another game after it.
+    the AI were taken back, one on one screen from a start position, with a takeback, a match with
+    another game after it, and one with a clock that is running.
     """
     fake = FakeServer(store=store)
     async with fake.hub() as hub:
@@ -172,8 +182,16 @@ async def play_matches(store: SqlStore) -> list[str]:
         accept = Accept(ben.new_id(), "next", v=offered)
         await ben.ack(wire.CommandFrame(evening, accept))
         await ben.ack(ben.move(evening, 0, "1x1"))
+        timed = await ada.create("tic-tac-toe", seats=open_seat, clock="60+5+2x10")
+        await ben.ack(ben.sit(timed, 1))
+        for ply, move in enumerate(["a1", "b1", "a2"]):
+            await (ada, ben)[ply % 2].ack((ada, ben)[ply % 2].move(timed, ply, move))
+        await ada.ack(wire.CommandFrame(timed, Takeback(ada.new_id(), 3)))
+        await ben.ack(wire.CommandFrame(timed, Accept(ben.new_id(), "takeback")))
+        await ben.ack(ben.plain(AddTime, timed))
+        await ada.ack(ada.move(timed, 2, "b2"))
         await _analyse_a_match(store)
-        return [full, unlisted, half, waiting, against_ai, taken_back, one_screen, evening]
+        return [full, unlisted, half, waiting, against_ai, taken_back, one_screen, evening, timed]
 
 
 async def _analyse_a_match(store: SqlStore) -> None:

@@ -2,7 +2,7 @@
 move.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
@@ -33,7 +33,8 @@ class FakeRoom:
     """One room. `serve` is a script for Ada's connection; `act` executes another actor's command.
 
     After committing a command whose type is in `cut_before_ack` the room cuts the connection, once,
-    and sends neither the ack nor the events.
+    and sends neither the ack nor the events. `clock` is the text of a time control, and `now_ms`
+    the server's time.
     """
 
     def __init__(
@@ -42,11 +43,16 @@ class FakeRoom:
         seats: Sequence[MySeat | OpenSeat | AiSeat] = (MySeat(), AiSeat(1)),
         options: dict[str, str] | None = None,
         host: Actor = ADA,
+        clock: str | None = None,
+        now_ms: Callable[[], int] = int,
     ) -> None:
         self._ids = map(str, count(1))
-        command = Create(id="c", game=game, seats=tuple(seats), options=options or {})
+        self._now_ms = now_ms
+        #: The times of the events by their versions.
+        self._at_ms: dict[int, int] = {}
+        command = Create(id="c", game=game, seats=tuple(seats), options=options or {}, clock=clock)
         opening = create(host, command, load_game(game), self._new_id)
-        self.room: Room = initial_room(RoomId("r"), opening[0], 0, load_game)
+        self.room: Room = initial_room(RoomId("r"), opening[0], now_ms(), load_game)
         self.log: list[Logged] = [(1, opening[0])]
         for event in opening[1:]:
             self._apply(event)
@@ -59,12 +65,15 @@ class FakeRoom:
         return f"m{next(self._ids)}"
 
     def _apply(self, event: RoomEvent) -> Logged:
-        self.room = evolve(self.room, event, 0, load_game)
+        at_ms = self._now_ms()
+        self.room = evolve(self.room, event, at_ms, load_game)
+        self._at_ms[self.room.v] = at_ms
         self.log.append((self.room.v, event))
         return self.log[-1]
 
     async def serve(self, link: Link) -> None:
         """Welcomes the client, then answers every message."""
+        link.now_ms = self._now_ms
         await link.hello()
         self._link = link
         while True:
@@ -122,7 +131,8 @@ class FakeRoom:
 
     def decide(self, actor: Actor, command: Command) -> list[Logged]:
         """Executes a command of any actor; returns its events."""
-        moment = Moment(actor, 0, 0, self._new_id, SETTINGS, load_game)
+        now_ms = self._now_ms()
+        moment = Moment(actor, now_ms, now_ms, self._new_id, SETTINGS, load_game)
         return [self._apply(event) for event in decide(self.room, command, moment)]
 
     async def _join(self, message: Message, link: Link) -> None:
@@ -149,7 +159,7 @@ class FakeRoom:
     async def _send_events(self, events: Sequence[Logged], with_view: bool = False) -> None:
         """Sends events, then Ada's `may`, the view and her `turn` if the events change them."""
         for v, event in events:
-            await self._send(event_frame("r", v, 0, format_event_body(event)))
+            await self._send(event_frame("r", v, self._at_ms[v], format_event_body(event)))
             if isinstance(event, Started) and event.game is not None and v == self.room.v:
                 await self._send_joined()
         if self._sent_may != self._may():
@@ -190,7 +200,7 @@ class FakeRoom:
         return self.decide(AI, move)
 
     def _may(self) -> tuple[str, ...]:
-        return format_permissions(permitted(self.room, ADA.identity, 0, SETTINGS))
+        return format_permissions(permitted(self.room, ADA.identity, self._now_ms(), SETTINGS))
 
     async def _send(self, frame: bytes) -> None:
         assert self._link is not None

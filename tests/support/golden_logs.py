@@ -12,8 +12,9 @@ from tests.support.room_log import ROOM
 
 #: A `.jsonl` file is a log, one entry a line; the `.json` file beside it is its room.
 LOGS = Path(__file__).parents[1] / "data/logs"
-#: The names of the golden logs.
-NAMES = sorted(path.stem for path in LOGS.glob("*.jsonl"))
+#: The names of the golden logs of matches with clocks, one for each kind of control, and of others.
+CLOCKS = sorted(path.stem for path in LOGS.glob("clock-*.jsonl"))
+NAMES = sorted({path.stem for path in LOGS.glob("*.jsonl")} - {*CLOCKS})
 
 #: A log as the store has it: the time in ms and the body of each entry.
 Log = list[tuple[int, bytes]]

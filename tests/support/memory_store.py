@@ -28,20 +28,24 @@ from server.store.base import (
     Duplicate,
     ExpiryPage,
     Identity,
+    LastBeat,
     Listing,
     MatchFinished,
     MatchPage,
     MatchStarted,
     NewRoom,
     Projection,
+    Rescheduled,
     RoomHead,
     RoomVersion,
     StoredEvent,
     StoredMatch,
     StoredRoom,
     StoreUnavailable,
+    TakenRoom,
     Thought,
     day_of,
+    early_bound,
     match_page,
     wall_clock_ms,
 )
@@ -54,7 +58,7 @@ from server.store.match_filter import (
     scan_end,
 )
 from server.store.people import shown_event, shown_identity, shown_match, shown_room
-from server.store.players import Players, latest_matches, players_of
+from server.store.players import Players, clock_of, latest_matches, players_of
 from tests.support.memory_analyses import AnalysisTables, MemoryAnalyses
 
 
@@ -164,7 +168,8 @@ class MemoryLogs:
     def _write(self, append: Append) -> None:
         room = self._rooms[append.room]
         room.events += append.events
-        room.node, room.due_ms = append.node, append.due_ms
+        room.node = append.node
+        room.due_ms = early_bound(room.due_ms, append.due_ms, append.events[-1].at_ms)
         if append.command is not None:
             room.commands[append.command] = (
                 append.expected_v + 1,
@@ -183,6 +188,7 @@ class MemoryLogs:
                     MatchId(m.match), RoomId(room), m.game, m.number, m.options, m.seats, m.start,
                     m.rules, m.first_v, m.started_ms,
                     last_v=None, finished_ms=None, plies=None, over=None,
+                    clock=m.clock, speed=m.speed, public=m.public,
                 )  # fmt: skip
                 self._tables.players[m.match] = Players(m.first, m.second)
                 if m.public:
@@ -250,6 +256,11 @@ class MemoryProjections:
         await asyncio.sleep(0)
         return self._entries(lambda row: row.host == host and row.changed_ms >= since_ms)[:limit]
 
+    async def entries(self, rooms: Sequence[str]) -> list[StoredRoom]:
+        await asyncio.sleep(0)
+        wanted = frozenset(rooms)
+        return [each for each in self._entries(lambda row: True) if each.room in wanted]
+
     def _entries(self, is_wanted: Callable[[_Room], bool]) -> list[StoredRoom]:
         """The entries of the wanted rooms, latest first."""
         entries = [
@@ -288,6 +299,14 @@ class MemoryProjections:
         unfilled = [match_id for match_id, winner in winners.items() if winner is None][:limit]
         for match_id in unfilled:
             winners[match_id] = self._winner(match_id)
+        return len(unfilled)
+
+    async def fill_clocks(self, limit: int) -> int:
+        await asyncio.sleep(0)
+        unfilled = [match for match in self._matches.values() if match.speed is None][:limit]
+        for match in unfilled:
+            clock = clock_of(self._tables.rooms[match.room].events[match.first_v - 1].body)
+            self._matches[match.match] = replace(match, clock=clock.text, speed=clock.speed)
         return len(unfilled)
 
     def _winner(self, match_id: str) -> int:
@@ -348,7 +367,12 @@ class MemoryProjections:
                 or (wanted.with_unlisted and wanted.player is not None)
             )
             and wanted.accepts(
-                row.game, players, self._winner(row.match), row.plies or 0, row.finished_ms or 0
+                row.game,
+                players,
+                self._winner(row.match),
+                row.plies or 0,
+                row.finished_ms or 0,
+                row.speed,
             )
         )
 
@@ -372,6 +396,7 @@ class MemoryNodes:
         self.now_ms = now_ms
         self._tables = tables
         self._alive_until_ms: dict[str, int] = {}
+        self._beats_ms: dict[str, int] = {}
 
     async def take_over_due_rooms(
         self,
@@ -380,10 +405,10 @@ class MemoryNodes:
         all_nodes: bool,
         limit: int = DUE_PAGE,
         except_for: Collection[RoomVersion] = (),
-    ) -> list[RoomId]:
+    ) -> list[TakenRoom]:
         await asyncio.sleep(0)
         alive = self._alive()
-        taken_over: list[RoomId] = []
+        taken_over: list[TakenRoom] = []
         for room_id, room in self._tables.rooms.items():
             is_due = room.due_ms is not None and room.due_ms <= max(now_ms, room.events[-1].at_ms)
             if (
@@ -393,9 +418,16 @@ class MemoryNodes:
                 and (all_nodes or room.node not in alive)
                 and len(taken_over) < limit
             ):
+                taken_over.append(TakenRoom(RoomId(room_id), room.node))
                 room.node = node
-                taken_over.append(RoomId(room_id))
         return taken_over
+
+    async def reschedule(self, node: str, rooms: Sequence[Rescheduled]) -> None:
+        await asyncio.sleep(0)
+        for room_id, v, due_ms in rooms:
+            room = self._tables.rooms[room_id]
+            if room.node == node and len(room.events) == v:
+                room.due_ms = due_ms
 
     async def release_rooms(self, node: str, rooms: Sequence[RoomVersion]) -> None:
         await asyncio.sleep(0)
@@ -419,7 +451,15 @@ class MemoryNodes:
         await asyncio.sleep(0)
         now_ms = self.now_ms()
         self._alive_until_ms[node] = now_ms + min(alive_for_ms, MAX_HEARTBEAT_MS)
+        self._beats_ms[node] = now_ms
         return now_ms
+
+    async def last_beat(self, node: str) -> LastBeat | None:
+        await asyncio.sleep(0)
+        alive, beats_ms = self._alive(), self._beats_ms
+        meant = beats_ms.keys() - alive if node == NO_NODE else beats_ms.keys() & {node}
+        last = max(meant, key=beats_ms.__getitem__, default=None)
+        return None if last is None else LastBeat(beats_ms[last], last in alive)
 
     async def alive_nodes(self) -> frozenset[str]:
         await asyncio.sleep(0)

@@ -1,5 +1,6 @@
 """A program on a pseudo-terminal or on pipes: tests type lines and wait for output."""
 
+import codecs
 import contextlib
 import os
 import pty
@@ -12,6 +13,8 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.support.terminals import EmulatedTerminal
 
 ROOT = Path(__file__).resolve().parents[2]
 #: The time limit of a wait for output, in seconds; only a test that hangs reaches it.
@@ -26,7 +29,10 @@ class Screen:
         self.text = ""
         self._reading = reading
         self._writing = writing
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._seen = 0
+        #: The length of the output that `show` has written to its terminal.
+        self._shown = 0
 
     def expect(self, words: str) -> str:
         """Waits for `words` after the previous match; returns the output through their end."""
@@ -62,6 +68,22 @@ class Screen:
         self._seen = at + len(first)
         return first
 
+    def show(self, terminal: EmulatedTerminal, *words: str) -> list[str]:
+        """Waits until a terminal that obeys the output shows all `words`; returns its lines."""
+        end_s = time.monotonic() + TIMEOUT_S
+        while True:
+            terminal.write(self.text[self._shown :])
+            self._shown = len(self.text)
+            lines = terminal.lines()
+            if all(any(word in line for line in lines) for word in words):
+                return lines
+            left_s = end_s - time.monotonic()
+            more = self._read(left_s) if left_s > 0 else None
+            if more is None:
+                shown = "\n".join(lines)
+                raise AssertionError(f"{words} were not shown:\n{shown}")
+            self.text += more
+
     def send_keys(self, keys: str) -> None:
         """Presses keys, without Enter."""
         os.write(self._writing, keys.encode())
@@ -89,7 +111,7 @@ class Screen:
             chunk = os.read(self._reading, 65536)
         except OSError:  # Linux raises EIO when the last user of a pseudo-terminal has gone
             return None
-        return chunk.decode(errors="replace").replace("\r\n", "\n") if chunk else None
+        return self._decoder.decode(chunk).replace("\r\n", "\n") if chunk else None
 
 
 def environ(folder: Path, **more: str) -> dict[str, str]:
@@ -101,13 +123,25 @@ def environ(folder: Path, **more: str) -> dict[str, str]:
     inherited = {
         name: value
         for name, value in os.environ.items()
-        if name not in ("PLYROOM_URL", "NO_COLOR", "COLORTERM", "TERM")
+        if name
+        not in (
+            "PLYROOM_URL",
+            "PLYROOM_ASCII",
+            "NO_COLOR",
+            "COLORTERM",
+            "TERM",
+            "LC_ALL",
+            "LC_CTYPE",
+        )
     }
     changed = {
         "PYTHONPATH": str(ROOT),
         "XDG_STATE_HOME": str(folder / "state"),
+        "XDG_DATA_HOME": str(folder / "share"),
         "PLYROOM_WORKERS": "1",
         "TERM": "xterm",
+        "LANG": "C.UTF-8",
+        "PLYROOM_PLAIN": "1",
     }
     return {**inherited, **changed, **more}
 

@@ -32,6 +32,8 @@ class Link:
         self._receive = receive
         self._send = send
         self.seen: list[Message] = []
+        #: The server's time, in ms since 1970.
+        self.now_ms: Callable[[], int] = int
 
     async def receive(self) -> Message:
         """Returns the next message that is not a ping."""
@@ -40,7 +42,7 @@ class Link:
             if message["t"] != "ping":
                 self.seen.append(message)
                 return message
-            await self.send({"t": "pong", "at": 0})
+            await self.send({"t": "pong", "at": self.now_ms()})
 
     async def expect(self, t: str) -> Message:
         """Returns the next message, which must be of this type."""
@@ -56,7 +58,7 @@ class Link:
     ) -> Message:
         """Receives hello and answers with a welcome that has these fields too."""
         hello = await self.expect("hello")
-        await self.send(welcome(epoch, token) | fields)
+        await self.send(welcome(epoch, token) | {"at": self.now_ms()} | fields)
         return hello
 
     async def ack(self, command: Message, v: int | None = None) -> None:

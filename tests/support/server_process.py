@@ -1,4 +1,6 @@
-"""A Plyroom server in its own process, started as a user starts it; tests may kill it.
+"""A Plyroom server in its own process, which tests may kill.
+
+It is forked from a process that has imported the server, or started as a user starts it.
 
 async with serving(tmp_path / "data", ai_pace_ms=0) as server:
     async with connect(server.url) as client: ...
@@ -16,6 +18,7 @@ from typing import Any
 
 import psutil
 
+from server.deploy.cluster.forking import FORKER, ForkedProcess
 from server.limits import by_address as limits
 
 ROOT = Path(__file__).parents[2]
@@ -42,7 +45,8 @@ class ServerProcess:
     It can be started again after its end, on the same port and data. Settings are those of
     `server.settings`, passed through the environment. `errors` is what it wrote to standard error
     in all runs. By default it has no search workers, which only AI seats need; it then starts and
-    ends in half the time.
+    ends in half the time. With `is_forked` false it is started as a user starts it, in a new
+    process; so it is where PYTHONPATH has changed since the first fork.
     """
 
     def __init__(
@@ -52,6 +56,7 @@ class ServerProcess:
         host: str = "127.0.0.1",
         port: int = 0,
         workers: int = 0,
+        is_forked: bool = True,
         **settings: object,
     ):
         self.data = data
@@ -65,7 +70,9 @@ class ServerProcess:
         self._workers = workers
         self._settings = _variables(settings)
         self._errors = data.with_name(f"{data.name}-stderr.txt")
-        self._process: asyncio.subprocess.Process | None = None
+        self._is_forked = is_forked
+        self._process: asyncio.subprocess.Process | ForkedProcess | None = None
+        self._output: asyncio.StreamReader | None = None
 
     @property
     def url(self) -> str:
@@ -156,24 +163,54 @@ class ServerProcess:
             for name, value in os.environ.items()
             if not name.startswith("PLYROOM_") or name == "PLYROOM_CACHE"
         }
+        arguments = [
+            "--host", self.host, "--port", str(self.port), "--data", str(self.data),
+            "--workers", str(self._workers), "--until-eof",  # in case the tests are killed
+        ]  # fmt: skip
+        environ |= self._settings | _variables(settings or {})
+        is_installed_here = (self.python, self.folder) == (sys.executable, ROOT)
+        if self._is_forked and is_installed_here and FORKER.can_fork(environ):
+            self._process, self._output = await _fork(arguments, environ, self._errors)
+            return
         with self._errors.open("ab") as errors:
-            self._process = await asyncio.create_subprocess_exec(
-                self.python, "-m", "server",
-                "--host", self.host, "--port", str(self.port), "--data", str(self.data),
-                "--workers", str(self._workers), "--until-eof",  # in case the tests are killed
-                cwd=self.folder, env=environ | self._settings | _variables(settings or {}),
-                start_new_session=True,
+            process = await asyncio.create_subprocess_exec(
+                self.python, "-m", "server", *arguments,
+                cwd=self.folder, env=environ, start_new_session=True,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=errors,
             )  # fmt: skip
+        self._process, self._output = process, process.stdout
 
     async def _line(self) -> str | None:
-        assert self._running.stdout is not None, "its standard output is a pipe"
-        return (await self._running.stdout.readline()).decode().strip() or None
+        assert self._output is not None, "its standard output is a pipe"
+        return (await self._output.readline()).decode().strip() or None
 
     @property
-    def _running(self) -> asyncio.subprocess.Process:
+    def _running(self) -> asyncio.subprocess.Process | ForkedProcess:
         assert self._process is not None, "it was never started"
         return self._process
+
+
+async def _fork(
+    arguments: list[str], environ: dict[str, str], errors: Path
+) -> tuple[ForkedProcess, asyncio.StreamReader]:
+    """Forks a server; returns it and its standard output. Its input ends with this process."""
+    reading, output = os.pipe()
+    stdin, kept_open = os.pipe()
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb", buffering=0)
+    )
+    with errors.open("ab") as stderr:
+        process = await FORKER.fork(arguments, environ, stdin, output, stderr.fileno())
+    os.close(output)
+    os.close(stdin)
+
+    def close(_ended: object) -> None:
+        os.close(kept_open)
+        transport.close()
+
+    process.on_end(close)
+    return process, reader
 
 
 def _variables(settings: dict[str, object]) -> dict[str, str]:
@@ -182,10 +219,18 @@ def _variables(settings: dict[str, object]) -> dict[str, str]:
 
 @asynccontextmanager
 async def serving(
-    data: Path, *, host: str = "127.0.0.1", port: int = 0, workers: int = 0, **settings: object
+    data: Path,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    workers: int = 0,
+    is_forked: bool = True,
+    **settings: object,
 ) -> AsyncIterator[ServerProcess]:
     """Starts a server, and kills it at the end if it still runs; `stop` ends it cleanly."""
-    server = ServerProcess(data, host=host, port=port, workers=workers, **settings)
+    server = ServerProcess(
+        data, host=host, port=port, workers=workers, is_forked=is_forked, **settings
+    )
     try:
         await server.start()
         yield server

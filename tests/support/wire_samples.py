@@ -239,6 +239,7 @@ SERVER: tuple[wire.Outgoing, ...] = (
         ),
         gone=("gone1",),
     ),
+    wire.Notification(room=ROOM, what="rematch", text="Ada offers a rematch of Connect four."),
 )
 
 #: Further samples of messages with fields that were added later, by the name of their golden file.
@@ -257,6 +258,22 @@ LATER: dict[str, wire.ClientFrame | wire.Outgoing] = {
                 away=(0,),
             ),
         ),
+    ),
+    "server-lobby-clock": wire.Lobby(
+        full=False,
+        rooms=(
+            wire.RoomSummary(
+                room=ROOM, game="connect-four", title="Connect four", options={},
+                seats=(ADA, ADA), state="playing", created_ms=AT_MS, ply=2, length="2 moves",
+                clock="300+3", speed="blitz",
+                times=wire.ClockState(
+                    control="300+3", left_ms=(300_000, 300_000), since_ms=AT_MS, running=0
+                ),
+            ),
+        ),
+    ),
+    "client-next-game-clock": wire.CommandFrame(
+        ROOM, NextGame("c24", "othello", clock="600+3x30")
     ),
     "server-snapshot-barred": wire.Snapshot(
         room=ROOM, v=9, seats=(ADA, None), match=None, barred=(Player("g-kim", "Kim"),)
@@ -394,7 +411,11 @@ LATER: dict[str, wire.ClientFrame | wire.Outgoing] = {
 #: The same of events.
 LATER_EVENTS: dict[str, RoomEvent] = {
     "event-offered-next": Offered(
-        1, "next", game="othello", options={"size": "6"}, seats=(0, 1), level=3, title="Othello"
+        1, "next", game="othello", options={"size": "6"}, seats=(0, 1), level=3, title="Othello",
+        options_text="six by six",
+    ),
+    "event-offered-clock": Offered(
+        1, "next", game="othello", options={}, seats=(1, 0), title="Othello", clock="-"
     ),
     "event-started-game": Started(
         MATCH, 2, "start", "0123456789abcdef", (Occupant("g-ada", ADA.name),) * 2,

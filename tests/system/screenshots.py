@@ -77,6 +77,74 @@ async def show_barred(studio: Studio) -> None:
     await expect(studio.ada.status).to_contain_text("someone else")
 
 
+async def show_names(studio: Studio) -> None:
+    """The door for two on this screen, with their names."""
+    await show_lobby(studio)
+    await studio.ada.button("Two on this screen").click()
+    await studio.ada.page.get_by_label("Who begins").fill("Mia")
+
+
+async def show_unfinished(studio: Studio) -> None:
+    """The question whether to go on with a match on one screen."""
+    await show_names(studio)
+    await studio.ada.button("Othello").click()
+    await studio.ada.wait_for_turn()
+    await show_names(studio)
+    await studio.ada.button("Othello").click()
+    await studio.ada.button("Go on").wait_for()
+
+
+async def leave_for_offer(studio: Studio, path: str) -> None:
+    """The opponent offers a rematch while the visitor is on another page."""
+    await show_win(studio)
+    await studio.ada.go(path)
+    await studio.bob.button("Offer a rematch").click()
+    await studio.ada.page.locator(".waiting").wait_for()
+
+
+async def show_waiting(studio: Studio) -> None:
+    """An offer of a rematch that reaches the lobby, which has the way back."""
+    await leave_for_offer(studio, "/")
+    await expect(studio.ada.page.locator(".mine li").first).to_contain_text("rematch")
+
+
+async def show_waiting_in_room(studio: Studio) -> None:
+    """An offer of a rematch that reaches another room."""
+    await show_win(studio)
+    await show_room_with_ai(studio)
+    await studio.bob.button("Offer a rematch").click()
+    await studio.ada.page.locator(".waiting").wait_for()
+
+
+async def show_waiting_in_lesson(studio: Studio) -> None:
+    await leave_for_offer(studio, "/learn/what-is-minimax")
+    await studio.ada.page.locator(".runs .glass-controls").wait_for()
+
+
+async def show_newcomer(studio: Studio) -> None:
+    """A third person has taken the seat of the opponent after a match."""
+    await show_win(studio)
+    await studio.bob.button("Leave the seat").click()
+    await studio.bob.page.context.clear_cookies()
+    await studio.bob.page.reload()
+    await studio.bob.button("Sit here").click()
+    await studio.ada.button("Offer a match").wait_for()
+
+
+async def show_no_hint(studio: Studio) -> None:
+    """Why there is no hint between two people."""
+    await play_two(studio, "Chess", "e2 e4", "e7 e5")
+    await studio.ada.button("Hint").click()
+    await expect(studio.ada.page.locator(".hint")).to_contain_text("Two people")
+
+
+async def show_start_of_replay(studio: Studio) -> None:
+    """A replay as it opens: the start position and the result."""
+    await show_result(studio)
+    await studio.ada.page.get_by_role("link", name="Replay", exact=True).click()
+    await studio.ada.page.get_by_label("Ply", exact=True).wait_for()
+
+
 async def show_sheet(studio: Studio) -> None:
     """The choices for a new match."""
     await studio.ada.go("/")
@@ -472,6 +540,14 @@ STATES: dict[str, State] = {
     "lobby-rooms": show_lobby_with_rooms,
     "lobby-own": show_own_matches,
     "lobby-door": show_open_door,
+    "lobby-names": show_names,
+    "lobby-unfinished": show_unfinished,
+    "waiting": show_waiting,
+    "waiting-room": show_waiting_in_room,
+    "waiting-lesson": show_waiting_in_lesson,
+    "newcomer": show_newcomer,
+    "no-hint": show_no_hint,
+    "replay-start": show_start_of_replay,
     "stranger": show_stranger,
     "barred": show_barred,
     "sheet": show_sheet,

@@ -97,24 +97,34 @@ def as_html(terminal: EmulatedTerminal, scheme: Scheme) -> str:
     """The screen of a terminal as a page."""
     text, paper = PAPER[scheme]
     rows = "\n".join(
-        "".join(_spans(terminal.screen.buffer[row][col] for col in range(terminal.columns)))
-        for row in range(ROWS)
+        "".join(
+            _spans((terminal.screen.buffer[row][col] for col in range(terminal.columns)), scheme)
+        )
+        for row in range(terminal.screen.lines)
     )
     style = f"{STYLE} body {{ color: {text}; background: {paper} }}"
     return f"<!doctype html><style>{style}</style><pre>{rows}</pre>"
 
 
-def _spans(cells: Iterator[Char]) -> Iterator[str]:
-    for style, run in groupby(cells, _css):
+def _spans(cells: Iterator[Char], scheme: Scheme) -> Iterator[str]:
+    for style, run in groupby(cells, lambda cell: _css(cell, scheme)):
         text = escape("".join(cell.data for cell in run))
         yield f'<span style="{style}">{text}</span>' if style else text
 
 
-def _css(cell: Char) -> str:
-    colour = PALETTE.get(cell.fg, f"#{cell.fg}")
-    return (f"color: {colour};" if cell.fg != "default" else "") + (
-        "font-weight: bold" if cell.bold else ""
-    )
+def _css(cell: Char, scheme: Scheme) -> str:
+    colour, ground = _colour(cell.fg), _colour(cell.bg)
+    if cell.reverse:
+        text, paper = PAPER[scheme]
+        colour, ground = ground or paper, colour or text
+    styles = [f"color: {colour}"] if colour else []
+    styles += [f"background: {ground}"] if ground else []
+    return "; ".join([*styles, *(["font-weight: bold"] if cell.bold else [])])
+
+
+def _colour(name: str) -> str:
+    """A colour of pyte as one of a page; "" for the default."""
+    return "" if name == "default" else PALETTE.get(name, f"#{name}")
 
 
 async def take_terminal(browser: Browser, terminal: EmulatedTerminal, path: Path) -> None:
@@ -123,7 +133,9 @@ async def take_terminal(browser: Browser, terminal: EmulatedTerminal, path: Path
     try:
         for scheme in PAPER:
             await page.set_content(as_html(terminal, scheme))
-            picture = path.with_name(f"{path.name}-{terminal.columns}x{ROWS}-{scheme}.png")
+            picture = path.with_name(
+                f"{path.name}-{terminal.columns}x{terminal.screen.lines}-{scheme}.png"
+            )
             await page.locator("body").screenshot(path=picture)
     finally:
         await page.close()

@@ -313,7 +313,7 @@ async def test_your_matches_stand_first_in_the_lobby(
             await ada.pick("Game", game)
             await ada.pick("Against", opponent)
             if opponent == "The AI":
-                await ada.pick("The room is", "Unlisted")
+                await ada.pick("Who can watch", "Only with the link")
             await ada.create_room()
         await ada.go("/")
         lines = ada.page.locator(".mine li")

@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
+from server.commands import AiSeat, OpenSeat
 from tests.support.any_game import play_by_clicks
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.server_process import ServerProcess, serving
@@ -32,9 +33,16 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
 ROW_PX = 30
 
 
-async def sit_together(ada: Person, bob: Person, game: str = "Tic-tac-toe") -> None:
-    """Lets Ada create a room and begin, and Bob take the other seat."""
-    await ada.create(game, "A friend", side="begins")
+async def sit_together(
+    ada: Person, bob: Person, game: str = "tic-tac-toe", time: str | None = None
+) -> None:
+    """Lets Ada create a room and begin, and Bob take the other seat; with a choice of time she
+    creates a room of tic-tac-toe in the lobby.
+    """
+    if time is None:
+        await ada.open_room(game, OpenSeat())
+    else:
+        await ada.create("Tic-tac-toe", "A friend", side="begins", time=time)
     await bob.page.goto(ada.page.url)
     await bob.button("Sit here").click()
     await ada.wait_for_turn()
@@ -63,7 +71,7 @@ async def test_chat_and_names_are_plain_text(chromium: Browser, server: ServerPr
         await ada.page.get_by_label("Your name", exact=True).fill("<b>Ada</b><script>")
         await ada.page.keyboard.press("Enter")
         await expect(ada.page.locator(".my-name span")).to_have_text("<b>Ada</b><script>")
-        await ada.create("Tic-tac-toe", "A friend")
+        await ada.open_room("tic-tac-toe", OpenSeat())
         await kim.page.goto(ada.page.url)
         await ada.chat(evil)
         await kim.wait_for_chat(evil)
@@ -121,7 +129,7 @@ async def test_a_hint_helps_step_by_step(chromium: Browser, server: ServerProces
     On a phone on its side the three best moves leave room for the list of moves.
     """
     async with people(chromium, server.url, PHONE) as (ada,):
-        await ada.create("Tic-tac-toe", "The AI", level=1, side="begins")
+        await ada.open_room("tic-tac-toe", AiSeat(1))
         await ada.wait_for_turn()
         hint = ada.page.locator(".hint")
         await ada.button("Hint").focus()
@@ -167,38 +175,159 @@ async def test_players_do_not_see_chat_among_spectators(
         await expect(ada.page.locator(".info .watching")).to_contain_text("1 spectator")
 
 
-async def test_resigning_needs_a_confirmation_and_a_rematch_swaps_sides(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    """The offer of a rematch can be declined, repeated and accepted."""
-    async with people(chromium, server.url, DESKTOP, PHONE) as (ada, bob):
-        await sit_together(ada, bob)
-        await ada.play("b2")
-        await bob.play("a1")
-        await ada.button("Resign").click()
-        await ada.button("Play on").click()
-        await ada.button("Resign").click()
-        await ada.button("Resign now").click()
-        await expect(ada.status).to_have_text("You lost: you resigned")
-        await expect(bob.status).to_have_text("You won: Crosses resigned")
-        await bob.button("Offer a rematch").click()
-        await ada.button("Decline").click()
-        await bob.button("Offer a rematch").click()
-        await expect(bob.button("Withdraw")).to_be_visible()
-        await ada.button("Accept").click()
-        await bob.play("c3")
-        await ada.play("a1")
-        await expect(bob.page.locator(".moves .move")).to_have_text(["c3", "a1"])
-        await expect(bob.page.locator(".player[data-seat='0'] .badge.you")).to_be_visible()
-
-
-async def propose(person: Person, game: str) -> None:
-    """Proposes another game after a match, or starts it where nobody has to agree."""
+async def propose(person: Person, game: str, minutes: str | None = None) -> None:
+    """Proposes another game after a match, or starts it where nobody has to agree; with `minutes`
+    that no usual clock has.
+    """
     await person.button("Next game…").click()
     sheet = person.page.locator("dialog.next-game")
     await sheet.locator(".games label", has_text=game).click()
+    if minutes is not None:
+        await sheet.get_by_label("Time").select_option("Other…")
+        await sheet.get_by_label("Minutes").fill(minutes)
+        await sheet.get_by_label("Seconds a turn").fill("0")
     assert await audit(person.page) == []
     await sheet.locator("button.main").click()
+
+
+async def resign(person: Person) -> None:
+    """Resigns, after the question has been answered with no once."""
+    await person.button("Resign").click()
+    await person.button("Play on").click()
+    await person.button("Resign").click()
+    await person.button("Resign now").click()
+
+
+async def told(person: Person, text: str) -> None:
+    """Waits until the bar over the page says this, and checks the page."""
+    await expect(person.page.locator(".waiting .go span")).to_have_text(text)
+    assert await audit(person.page) == []
+
+
+async def test_an_evening_of_three_games_in_one_room(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """Five matches of two people, who agree on each, while a spectator stays. An offer reaches the
+    one who has gone to another page, and one tap leads back. The score goes on over games and
+    sides, a third person who sits down starts nothing, and the score is back with the pair. The
+    list of the room's matches leads to a replay with the board of its own game.
+    """
+    async with people(chromium, server.url, DESKTOP, PHONE, DESKTOP) as (ada, bob, kim):
+        await sit_together(ada, bob)
+        await kim.page.goto(ada.page.url)
+        name = await ada.page.locator(".my-name bdi").inner_text()
+        for number, cell in enumerate(("a1", "b1", "a2", "b2", "a3")):
+            await (ada, bob)[number % 2].play(cell)
+        await bob.go("/")
+        await ada.button("Offer a rematch").click()
+        await expect(ada.page.locator(".offer")).to_contain_text("is not in the room now")
+        offer = f"{name} offers a rematch of Tic-tac-toe."
+        await told(bob, offer)
+        await expect(bob.page.locator(".mine li").first).to_contain_text("Offers a rematch")
+        await ada.button("Withdraw").click()
+        await expect(bob.page.locator(".waiting")).to_have_count(0)
+        await ada.button("Offer a rematch").click()
+        await told(bob, offer)
+        await bob.go("/replays")
+        await told(bob, offer)
+        await bob.page.locator(".waiting .go").tap()
+        await bob.button("Accept").tap()
+        await expect(bob.page.locator(".waiting")).to_have_count(0)
+        await bob.play("c3")
+        await ada.play("a1")
+        await expect(bob.page.locator(".player[data-seat='0'] .badge.you")).to_be_visible()
+        await resign(bob)
+        await expect(bob.status).to_have_text("You lost: you resigned")
+        await expect(ada.status).to_have_text("You won: Crosses resigned")
+        await propose(ada, "Sticks")
+        await bob.button("Decline").tap()
+        await propose(ada, "Othello")
+        await expect(kim.page.locator(".offer")).to_contain_text("proposes Othello")
+        await bob.button("Accept").tap()
+        for person in (ada, bob, kim):
+            await expect(person.page).to_have_title(re.compile("Othello"))
+            await expect(person.cell("h8")).to_be_attached()
+        await ada.play("d3")
+        for person, points in ((ada, "2"), (bob, "0")):
+            await expect(person.page.locator(".player:has(.you) .points")).to_have_text(points)
+        await bob.reload()
+        await bob.play("c3")
+        await resign(ada)
+        for person in (bob, kim):
+            await expect(person.page.locator(".state .series b")).to_have_text(" 2 : 1 ")
+        await bob.button("Offer a rematch").tap()
+        await ada.button("Accept").click()
+        await bob.play("d3")
+        await ada.play("c3")
+        await resign(ada)
+        for person in (ada, bob, kim):
+            await expect(person.page.locator(".state .series b")).to_have_text(" 2 : 2 ")
+        await bob.button("Leave the seat").click()
+        await kim.button("Sit here").click()
+        await expect(ada.page.locator(".state .series")).to_have_count(0)
+        await expect(ada.page.locator(".state")).to_contain_text("starts when both want it")
+        await expect(ada.button("Offer a match")).to_be_visible()
+        assert await audit(ada.page) == []
+        await kim.button("Leave the seat").click()
+        await bob.button("Sit here").click()
+        await expect(ada.page.locator(".state .series b")).to_have_text(" 2 : 2 ")
+        await propose(bob, "Connect four")
+        await ada.button("Accept").click()
+        await expect(kim.page).to_have_title(re.compile("Connect four"))
+        await kim.button("All matches").click()
+        assert await audit(kim.page) == []
+        await expect(kim.page.locator("dialog.evening li")).to_have_count(5)
+        await kim.page.locator("dialog.evening a", has_text="Tic-tac-toe").last.click()
+        await expect(kim.cell("c3")).to_be_attached()
+        await expect(kim.cell("h8")).to_have_count(0)
+        await expect(kim.page.locator(".state .result")).to_contain_text("Crosses win")
+
+
+async def test_an_evening_goes_on_on_one_screen_and_against_the_computer(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """Two names stay in the next game, which starts at once. The room is nobody else's, the door
+    leads back into it, and its matches are among one's own. After a loss the level can be changed.
+    """
+    async with people(chromium, server.url, PHONE, DESKTOP) as (ada, kim):
+        await ada.go("/")
+        await ada.button("Two on this screen").click()
+        await ada.page.get_by_label("Who begins").fill("Mia")
+        await ada.page.get_by_label("Who is second").fill("Tom")
+        assert await audit(ada.page) == []
+        await ada.button("Tic-tac-toe").click()
+        for cell in ("a1", "b1", "a2", "b2", "a3"):
+            await ada.play(cell)
+        await expect(ada.page.locator(".state .series")).to_have_text("Mia 1 : 0 Tom")
+        await propose(ada, "Connect four")
+        await expect(ada.page.locator(".player[data-seat='0'] .who")).to_have_text("Tom")
+        await ada.play("d1")
+        room = ada.page.url
+        await ada.go("/")
+        await ada.button("Two on this screen").click()
+        await ada.button("Connect four").click()
+        assert await audit(ada.page) == []
+        await ada.button("Go on").click()
+        await expect(ada.page.locator(".moves .move")).to_have_count(1)
+        assert ada.page.url == room
+        await kim.go("/")
+        await kim.page.locator(".rooms h2").first.wait_for()
+        await expect(kim.page.get_by_text("Loading the rooms")).to_have_count(0)
+        assert room.rpartition("/")[2] not in await kim.page.content()
+        assert "Mia" not in await (await ada.page.request.get(f"{ada.url}/api/matches")).text()
+        you = await ada.page.evaluate(
+            "async () => (await (await fetch('/api/guest', {method: 'POST', body: '{}',"
+            " headers: {'Content-Type': 'application/json'}})).json()).identity"
+        )
+        await ada.go(f"/replays?player={you}")
+        await expect(ada.page.locator(".matches .winner").first).to_have_text("Mia")
+        await ada.create("Tic-tac-toe", "The AI", level=1, side="begins")
+        await ada.play("a1")
+        await ada.wait_for_turn()
+        await resign(ada)
+        await expect(ada.button("Easier")).to_have_count(0)
+        await ada.button("Harder").click()
+        await expect(ada.page.locator(".player[data-seat='0'] .who")).to_have_text("AI level 2")
 
 
 async def test_the_same_people_play_another_game_in_the_same_room(
@@ -206,69 +335,48 @@ async def test_the_same_people_play_another_game_in_the_same_room(
 ) -> None:
     """The opponent agrees, a spectator stays and sees the new board, and the score goes on. The
     list of the room's matches leads to a replay with the board of its own game.
+
+    Both matches have clocks, which run for the side to move on all three pages and move no board.
+    The second one ends by a flag.
     """
     async with people(chromium, server.url, DESKTOP, PHONE, DESKTOP) as (ada, bob, kim):
-        await sit_together(ada, bob)
+        await sit_together(ada, bob, time="5+3")
         await kim.page.goto(ada.page.url)
-        for number, cell in enumerate(("a1", "b1", "a2", "b2", "a3")):
+        board = await ada.board.bounding_box()
+        await expect(ada.page.locator(".first-turn")).to_contain_text("Your first move is due")
+        for number, cell in enumerate(("a1", "b1", "a2")):
             await (ada, bob)[number % 2].play(cell)
+        for person in (ada, bob, kim):
+            await expect(person.page.locator("[data-clock='1'] .runs .digits")).to_have_text(
+                re.compile("^[45]:")
+            )
+            await expect(person.page.locator(".face.runs")).to_have_count(1)
+        await expect(bob.page).to_have_title(re.compile(r"^Your turn [45]:\d\d "))
+        await ada.button("+15 s for your opponent").click()
+        await expect(bob.page.locator(".toast", has_text="gave you 15 seconds")).to_be_visible()
+        assert await audit(bob.page) == []
+        assert await ada.board.bounding_box() == board
+        await bob.play("b2")
+        await ada.play("a3")
         await propose(ada, "Sticks")
         await bob.button("Decline").click()
-        await propose(ada, "Othello")
+        await propose(ada, "Othello", minutes="0.05")
         await expect(kim.page.locator(".offer")).to_contain_text("proposes Othello")
         await bob.button("Accept").click()
-        for person in (ada, bob, kim):
-            await expect(person.page).to_have_title(re.compile("Othello"))
-            await expect(person.cell("h8")).to_be_attached()
         await bob.play("d3")
         await ada.play("c3")
-        for person, points in ((ada, "1"), (bob, "0")):
-            await expect(person.page.locator(".player:has(.you) .points")).to_have_text(points)
+        for person in (ada, bob, kim):
+            await expect(person.status).to_contain_text("Black ran out of time")
+            await expect(person.page.locator("[data-clock='0'] .digits")).to_have_text("0.0")
+            await expect(person.cell("h8")).to_be_attached()
         await bob.reload()
-        await ada.button("Resign").click()
-        await ada.button("Resign now").click()
         for person in (bob, kim):
-            await expect(person.page.locator(".state .series b")).to_have_text(" 1 : 1 ")
+            await expect(person.page.locator(".state .series b")).to_have_text(" 2 : 0 ")
         await kim.button("All matches").click()
         assert await audit(kim.page) == []
         await kim.page.locator("dialog.evening a", has_text="Tic-tac-toe").click()
         await expect(kim.cell("c3")).to_be_attached()
         await expect(kim.cell("h8")).to_have_count(0)
-
-
-async def test_two_people_on_one_screen_have_names_and_choose_another_game(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    """Their names stay in the next game, which starts at once, and in the list of replays."""
-    async with people(chromium, server.url, PHONE) as (ada,):
-        await ada.go("/")
-        await ada.pick("Game", "Tic-tac-toe")
-        await ada.pick("Against", "One screen for two")
-        await ada.page.get_by_label("Name of Crosses").fill("Mia")
-        await ada.page.get_by_label("Name of Noughts").fill("Tom")
-        assert await audit(ada.page) == []
-        await ada.create_room()
-        for cell in ("a1", "b1", "a2", "b2", "a3"):
-            await ada.cell(cell).click()
-        await expect(ada.page.locator(".state .series")).to_have_text("Mia 1 : 0 Tom")
-        await propose(ada, "Connect four")
-        await expect(ada.page.locator(".player[data-seat='0'] .who")).to_have_text("Tom")
-        await ada.go("/replays")
-        await expect(ada.page.locator(".matches .winner").first).to_have_text("Mia")
-
-
-async def test_after_a_loss_the_level_can_be_changed(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    async with people(chromium, server.url, PHONE) as (ada,):
-        await ada.create("Tic-tac-toe", "The AI", level=1, side="begins")
-        await ada.play("a1")
-        await ada.wait_for_turn()
-        await ada.button("Resign").click()
-        await ada.button("Resign now").click()
-        await expect(ada.button("Easier")).to_have_count(0)
-        await ada.button("Harder").click()
-        await expect(ada.page.locator(".player[data-seat='0'] .who")).to_have_text("AI level 2")
 
 
 async def test_a_player_may_abort_before_the_first_moves_and_leave_the_seat(
@@ -558,7 +666,7 @@ async def test_a_player_moves_again_after_a_last_seed_in_the_store(
     invitation leaves the free seat above the low board.
     """
     async with people(chromium, server.url, DESKTOP, PHONE) as (ada, bob):
-        await sit_together(ada, bob, "Kalah")
+        await sit_together(ada, bob, "kalah")
         await ada.play("c1")
         await ada.play("f1")
         await bob.wait_for_turn()

@@ -1,19 +1,27 @@
 """kill -9 of the whole server during matches, searches and writes."""
 
 import asyncio
+import itertools
+import json
 import random
+import re
 import signal
-from collections.abc import Coroutine
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+import websockets
+from click.testing import CliRunner
 
 from client.connection import State, connect
 from client.model import Model
 from server.commands import AiSeat, CallDraw, ClaimWin, Create, Move, MySeat, OpenSeat, Sit
 from server.events import Created
+from server.ops import admin
 from server.protocol.messages import PROTOCOL, ClientFrame, CommandFrame, Hello, Join
 from tests.oracle.journal import Journal, StoredLog, read_logs
 from tests.support.players import (
@@ -38,6 +46,8 @@ ROUNDS = 3
 #: The time after which an absent player may be claimed, in ms, and the length of a suspension in
 #: seconds. A busy machine may need most of the first one before the suspension begins.
 GONE_MS, SUSPENDED_S = 10_000, 12.0
+#: The time without a server after it was killed, in seconds.
+DOWN_S = 30
 #: The number of rooms that no client watches, in which the AI plays itself.
 UNWATCHED = 6
 
@@ -214,3 +224,84 @@ async def test_a_suspended_server_loses_nothing(tmp_path: Path) -> None:
     assert journal.violations(read_logs(server.data)) == []
     assert journal.refused == []
     assert_no_traceback(server)
+
+
+@pytest.mark.long
+async def test_kill_9_takes_no_time_from_clocks(tmp_path: Path) -> None:
+    """Three matches with different clocks: after a kill -9 and half a minute without a server, each
+    goes on with at least the time that it had, and its log says why.
+    """
+    clocks = ("60+5", "60d5", "10+3x30")
+    async with serving(tmp_path / "data", workers=0, **NO_RATE_LIMITS) as server:
+        async with _guest(server.url) as ada, _guest(server.url) as ben:
+            rooms = []
+            for clock in clocks:
+                created = await ada.ask({"t": "create", "game": "tic-tac-toe", "clock": clock})
+                rooms.append(created["room"])
+                await ben.ask({"t": "sit", "room": rooms[-1], "seat": 1})
+                for ply, (player, move) in enumerate(((ada, "a1"), (ben, "b1"))):
+                    await player.ask({"t": "move", "room": rooms[-1], "ply": ply, "move": move})
+            await asyncio.sleep(4)
+            await server.kill()
+            killed_ms = time.time_ns() // 1_000_000
+        await asyncio.sleep(DOWN_S)
+        await server.start()
+        async with _guest(server.url, ada.token) as ada:
+            for room, clock in zip(rooms, clocks, strict=True):
+                await ada.ask({"t": "join", "room": room, "since": 1})
+                await ada.read(lambda message: message.get("kind") == "released")
+                events = {event["kind"]: event for event in ada.events if event["room"] == room}
+                held, released = events["held"], events["released"]
+                assert held["why"] == "outage"
+                assert held["since_ms"] <= killed_ms
+                assert released["from_ms"] >= killed_ms + 1000 * DOWN_S
+                first_ms, second_ms = released["clocks_ms"]
+                base_ms = 1000 * int(re.split("[+d]", clock)[0])
+                used_ms = killed_ms - events["moved"]["at"]
+                delay_ms = 5_000 if "d" in clock else 0
+                assert first_ms >= base_ms - max(0, used_ms - delay_ms), "nobody lost time"
+                assert second_ms == base_ms
+                await ada.ask({"t": "move", "room": room, "ply": 2, "move": "a2"})
+        assert await server.stop() == 0
+    assert_no_traceback(server)
+    verified = await asyncio.to_thread(
+        CliRunner().invoke, admin.verify, ["--data", str(tmp_path / "data")]
+    )
+    assert verified.exit_code == 0, verified.output
+
+
+class _Guest:
+    """A guest on one socket."""
+
+    def __init__(self, socket: websockets.ClientConnection) -> None:
+        self.token: str | None = None
+        self.events: list[dict[str, Any]] = []
+        self._socket = socket
+        self._ids = itertools.count(1)
+
+    async def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Sends a command that must be acknowledged, and returns the ack."""
+        key = f"{id(self)}-{next(self._ids)}"
+        await self._socket.send(json.dumps({"id": key, **message}))
+        return await self.read(lambda answer: answer.get("id") == key)
+
+    async def read(self, is_wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+        """Reads until a message, and keeps the events before it."""
+        while True:
+            message: dict[str, Any] = json.loads(await self._socket.recv())
+            assert message["t"] != "error", message
+            if message["t"] == "event":
+                self.events.append(message)
+            if is_wanted(message):
+                return message
+
+
+@asynccontextmanager
+async def _guest(url: str, token: str | None = None) -> AsyncIterator[_Guest]:
+    async with websockets.connect(f"{url.replace('http', 'ws')}/ws") as socket:
+        guest = _Guest(socket)
+        hello = {"t": "hello", "protocol": PROTOCOL, "token": token}
+        await socket.send(json.dumps(hello))
+        welcome = await guest.read(lambda message: message["t"] == "welcome")
+        guest.token = str(welcome["token"]) if "token" in welcome else token
+        yield guest

@@ -40,7 +40,7 @@ async def get(
 
 async def test_a_start_prints_the_address_and_serves_the_page_there(tmp_path: Path) -> None:
     """The first line is the local address; the page is there, and the server is ready."""
-    async with serving(tmp_path / "data", workers=1) as server:
+    async with serving(tmp_path / "data", workers=1, is_forked=False) as server:
         assert server.announced[0] == f"Plyroom is at http://127.0.0.1:{server.port}/"
         assert str(tmp_path / "data") in server.announced[-1]
         assert "<!doctype html>" in (await get(server.port, "/")).lower()
@@ -52,7 +52,7 @@ async def test_a_start_prints_the_address_and_serves_the_page_there(tmp_path: Pa
 
 async def test_the_server_process_never_loads_the_compiler(tmp_path: Path) -> None:
     """Only search workers load Numba and LLVM, which take a second and 100 MB."""
-    async with serving(tmp_path / "data", workers=1) as server:
+    async with serving(tmp_path / "data", workers=1, is_forked=False) as server:
         assert (await get(server.port, "/api/games")).startswith("HTTP/1.1 200 ")
         maps = psutil.Process(server.pid).memory_maps()
         loaded = {Path(mapped.path).name.lower() for mapped in maps}

@@ -74,7 +74,7 @@ async def test_a_signal_right_after_the_start_ends_the_server_cleanly(
     tmp_path: Path, starts: int
 ) -> None:
     """The exit code is 0, without a traceback, while the search workers are still starting."""
-    server = ServerProcess(tmp_path / "data", workers=2)
+    server = ServerProcess(tmp_path / "data", workers=2, is_forked=False)
     for number in [signal.SIGTERM, signal.SIGINT] * starts:
         await server.start()
         server.send_signal_to_all(number)

@@ -3,8 +3,10 @@
 import json
 import os
 import re
+import shlex
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -91,14 +93,51 @@ def all_end(processes: list[psutil.Process]) -> bool:
 def test_a_match_in_a_pipe_on_the_users_own_server(
     env: dict[str, str], opponent: tuple[str, str]
 ) -> None:
-    """The match ends with a result; no process remains."""
-    done = run(env, "play", "tic-tac-toe", *opponent, typed="\n".join(CELLS))
+    """The match ends with a result. With --data none nothing of it is kept, and no guest."""
+    done = run(env, "play", "tic-tac-toe", *opponent, "--data", "none", typed="\n".join(CELLS))
     assert done.returncode == 0, done.stderr
     assert re.search(r"^(Draw|You won|You lost): ", done.stdout, re.MULTILINE)
     assert 5 <= len(moves_of(done.stdout)) <= 9
     assert "Traceback" not in done.stderr
-    assert "The match is not saved" in done.stderr
+    assert "The match is not kept (--data none)." in done.stderr
     assert not (Path(env["XDG_STATE_HOME"]) / "plyroom").exists()
+    assert not (Path(env["XDG_DATA_HOME"]) / "plyroom").exists()
+
+
+def test_a_match_played_alone_is_kept_and_goes_on(env: dict[str, str]) -> None:
+    """`plyroom play` alone keeps its match in the user's folder. A second one plays on the server
+    of the first, which goes on when the first ends, and ends with the second. Ctrl-C says how to go
+    on, and the command that it prints does.
+    """
+    folder = Path(env["XDG_DATA_HOME"]) / "plyroom"
+    play = plyroom("play", "tic-tac-toe", "--level", "1", "--name", "Ada B")
+    with on_a_terminal(play, env) as first:
+        first.expect(f"Your matches are kept in {folder}.")
+        first.expect("Your move")
+        servers = servers_of(first.process)
+        with on_a_terminal(play, env) as second:
+            second.expect(f"You play on the server of {folder}, http://127.0.0.1:")
+            second.expect("Your move")
+            assert not servers_of(second.process)
+            first.press("C")
+            assert first.wait_for_end() == 1
+            second.type("b2")
+            second.expect("2. Noughts: ")
+            second.expect("Your move")
+            second.press("C")
+            assert second.wait_for_end() == 1
+    assert all_end(servers)
+    assert not (folder / "plyroom.address").exists()
+    _, _, advice = second.text.partition("The match is not over. To go on:")
+    command = shlex.split(advice.removesuffix("Stopped.\n"))
+    with on_a_terminal(plyroom(*command[1:]), env) as again:
+        again.expect("You hold a seat here: Crosses.")
+        again.expect("\x1b[31mX\x1b[0m")
+        again.expect("Your move")
+        servers = servers_of(again.process)
+        again.press("D")
+        assert again.wait_for_end() == 0
+    assert all_end(servers)
 
 
 def test_a_match_that_was_stored_can_be_replayed(env: dict[str, str], tmp_path: Path) -> None:
@@ -121,7 +160,7 @@ def test_a_match_that_was_stored_can_be_replayed(env: dict[str, str], tmp_path: 
 def test_a_match_on_a_given_server_and_its_replay_in_all_forms(
     env: dict[str, str], url: str
 ) -> None:
-    arguments = ("--url", url, "--option", "rows=1-3", "--brief", "--as", "Ada")
+    arguments = ("--url", url, "--option", "rows=1-3", "--brief", "--name", "Ada")
     moves = ["2x1", "2x2", "1x1", "2x3"] * 2
     done = run(env, "play", "sticks", "--level", "2", *arguments, typed="\n".join(moves))
     assert done.returncode == 0, done.stderr
@@ -155,7 +194,7 @@ def test_a_match_on_a_given_server_and_its_replay_in_all_forms(
 
 def test_moves_may_be_typed_as_players_write_them(env: dict[str, str], url: str) -> None:
     """Both clients read chess notation, Black sees a flipped board, and a draw is claimed."""
-    arguments = ("--url", url, "--as")
+    arguments = ("--url", url, "--ascii", "--name")
     with on_a_terminal(plyroom("play", "chess", "--friend", *arguments, "Ada"), env) as ada:
         link = room_link(ada)
         with on_a_terminal(plyroom("join", link, *arguments, "Bob"), env) as bob:
@@ -188,7 +227,7 @@ def test_the_end_of_the_input_before_the_end_of_the_match_fails(
     done = run(env, "play", "tic-tac-toe", "--url", url, typed="b2\n")
     assert done.returncode == 1
     assert "the input ended before the match was over" in done.stderr
-    assert f"The match is not over: {url}/room/" in done.stderr
+    assert f"The match is not over. To go on:\n  plyroom join {url}/room/" in done.stderr
 
 
 def test_the_client_ends_without_a_traceback_when_its_output_is_closed(
@@ -245,24 +284,31 @@ def test_a_match_on_a_terminal_with_a_rematch(env: dict[str, str], url: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("game_id", "move"), [("chess", "e2e4"), ("draughts", "11-15"), ("othello", "d3")]
+    ("game_id", "move", "ascii_option"),
+    [("chess", "e2e4", ()), ("draughts", "11-15", ("--ascii",)), ("othello", "d3", ())],
 )
-def test_the_rows_of_a_board_in_colour(tmp_path: Path, url: str, game_id: str, move: str) -> None:
-    """On a terminal of 80 columns and 24 lines each row is one line of the screen."""
+def test_the_rows_of_a_board_in_colour(
+    tmp_path: Path, url: str, game_id: str, move: str, ascii_option: tuple[str, ...]
+) -> None:
+    """On a terminal of 80 columns and 24 lines each row is one line of the screen, in figures or
+    with --ascii in letters.
+    """
     env = environ(tmp_path, TERM="xterm-256color")
-    with on_a_terminal(plyroom("play", game_id, "--level", "1", "--url", url), env) as screen:
+    command = plyroom("play", game_id, "--level", "1", "--url", url, *ascii_option)
+    with on_a_terminal(command, env) as screen:
         screen.expect("Your move (or help) > ")
         at_start = screen.text
         screen.type(move)
         screen.expect("Your move (or help) > ")
         after_reply = screen.text
-    assert "\x1b[1m" in after_reply
+    assert re.search(r"\x1b\[(1|38;5;16;48;5;\d+)m", after_reply)
+    has_figures = not ascii_option
     position = load_game(game_id).start()
-    assert_shown(at_start, position)
+    assert_shown(at_start, position, has_figures)
     for line in shown(after_reply):
         if played := re.fullmatch(r"\d+\.+ \w+: (\S+)", line):
             position = position.play(position.parse_move(played[1]))
-    assert_shown(after_reply, position)
+    assert_shown(after_reply, position, has_figures)
 
 
 def shown(text: str, rows: int = 1000) -> list[str]:
@@ -272,10 +318,11 @@ def shown(text: str, rows: int = 1000) -> list[str]:
     return terminal.lines()
 
 
-def assert_shown(text: str, position: Position) -> None:
+def assert_shown(text: str, position: Position, has_figures: bool) -> None:
     """Asserts that a terminal shows the board of a position in lines that follow each other."""
-    board = draw_board(position.game.board(position.options), position.view())
-    assert "\n".join(board.rows) in "\n".join(shown(text, rows=24))
+    game = position.game.board(position.options)
+    board = draw_board(game, position.view(), 256, has_figures=has_figures)
+    assert "\n".join(shown("\n".join(board.rows))) in "\n".join(shown(text, rows=24))
 
 
 @pytest.mark.parametrize("plain", [{"TERM": "dumb"}, {"NO_COLOR": "1"}])
@@ -290,6 +337,54 @@ def test_no_colour_where_none_is_wanted(tmp_path: Path, url: str, plain: dict[st
         assert screen.wait_for_end() == 0
         assert not re.search(r"\x1b\[[\d;]*m", screen.text)
         assert plain.get("TERM") != "dumb" or "\x1b" not in screen.text
+
+
+#: A program whose lobby has a fault.
+FAULTY = """
+import sys
+from client.cli import main
+from client.tui.lobby import LobbyScreen
+
+def fail(self, game=""):
+    raise ValueError("a fault")
+
+LobbyScreen.action_new = fail
+sys.argv = ["plyroom", "--url", sys.argv[1]]
+main()
+"""
+#: What a terminal is sent to leave the full screen.
+LEAVE_SCREEN = "\x1b[?1049l"
+
+
+def test_the_full_screen_gives_the_terminal_back(env: dict[str, str], url: str) -> None:
+    """A lost terminal (SIGHUP) ends it, with the words on how to go on; Ctrl-Z suspends it; a fault
+    of the program restores the screen and is one line.
+    """
+    env = {**env, "PLYROOM_PLAIN": "", "TERM": "xterm-256color"}
+    command = plyroom("play", "tic-tac-toe", "--level", "1", "--url", url)
+    with on_a_terminal(command, env) as screen:
+        terminal = EmulatedTerminal(rows=24)
+        screen.show(terminal, "Your move", "AI level 1")
+        screen.type("b2\r")
+        screen.show(terminal, "1. b2", "2. ", "Your move")
+        screen.press("Z")
+        screen.expect(LEAVE_SCREEN)
+        assert os.WIFSTOPPED(os.waitpid(screen.process.pid, os.WUNTRACED)[1])
+        screen.process.send_signal(signal.SIGCONT)
+        again = EmulatedTerminal(rows=24)
+        screen.type("last\r")
+        screen.show(again, "2. Noughts: ")
+        screen.process.send_signal(signal.SIGHUP)
+        screen.expect(LEAVE_SCREEN)
+        screen.expect("The match is not over. To go on:")
+        screen.wait_for_end()
+    with on_a_terminal([sys.executable, "-P", "-c", FAULTY, url], env) as screen:
+        screen.show(EmulatedTerminal(rows=24), "New room")
+        screen.send_keys("n")
+        screen.expect(LEAVE_SCREEN)
+        screen.expect("Plyroom has failed: ValueError: a fault.")
+        assert screen.wait_for_end() == 1
+        assert "Traceback" not in screen.text
 
 
 def test_ctrl_c_stops_the_match_and_its_server(env: dict[str, str]) -> None:
@@ -337,7 +432,7 @@ def test_two_terminals_play_and_a_third_watches(tmp_path: Path, url: str) -> Non
     ada = environ(tmp_path / "ada")
     bob = environ(tmp_path / "bob")
     play = plyroom(
-        "play", "tic-tac-toe", "--friend", "--side", "second", "--url", url, "--as", "Ada"
+        "play", "tic-tac-toe", "--friend", "--side", "second", "--url", url, "--name", "Ada"
     )
     with on_a_terminal(play, ada) as first:
         link = room_link(first)
@@ -345,7 +440,7 @@ def test_two_terminals_play_and_a_third_watches(tmp_path: Path, url: str) -> Non
         first.expect("Send the link to your opponent")
         with (
             on_pipes(plyroom("watch", link), bob) as third,
-            on_pipes(plyroom("join", link, "--as", "Bob"), bob) as second,
+            on_pipes(plyroom("join", link, "--name", "Bob"), bob) as second,
         ):
             third.expect("Crosses: ")
             second.expect("? Crosses to move")
@@ -389,14 +484,14 @@ def test_watching_as_json(env: dict[str, str], tmp_path: Path, url: str) -> None
 def test_a_second_terminal_of_the_same_user_has_the_same_seat(
     env: dict[str, str], url: str
 ) -> None:
-    """The second terminal prints which seat it has; with --as it is another guest."""
+    """The second terminal prints which seat it has; with --name it is another guest."""
     with on_a_terminal(plyroom("play", "tic-tac-toe", "--friend", "--url", url), env) as first:
         link = room_link(first)
         with on_a_terminal(plyroom("join", link), env) as second:
             second.expect(
-                "You hold a seat here: Crosses. (To play as another person, use --as NAME.)"
+                "You hold a seat here: Crosses. (To play as another person, use --name NAME.)"
             )
-        with on_a_terminal(plyroom("join", link, "--as", "Bob"), env) as second:
+        with on_a_terminal(plyroom("join", link, "--name", "Bob"), env) as second:
             second.expect("Match 1: ")
             first.expect("against Bob (Noughts)")
 

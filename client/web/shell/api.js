@@ -2,8 +2,8 @@
  * Requests to the server's HTTP API. A function throws an ApiError when the server answers with an
  * error.
  *
- * @import {Assessment, BoardView, EventMessage, HiddenMessage, Info, Occupant, MatchResult, Played,
- *     PositionView, RoomSummary} from "./protocol.js"
+ * @import {Assessment, BoardView, ClockState, EventMessage, HiddenMessage, Info, Occupant, MatchResult,
+ *     Notification, Played, PositionView, RoomSummary} from "./protocol.js"
  */
 
 /** @typedef {{title: string, default: string, offered: string[], free?: boolean, phrases?: Record<string, string>}} GameOption */
@@ -24,23 +24,28 @@
  * @property {string} title
  * @property {number} number
  * @property {Occupant[]} seats
- * @property {MatchResult | null} [over]
+ * @property {(MatchResult & {clocks_ms?: [number, number] | null}) | null} [over]
  * @property {number} plies
  * @property {string} length as text, such as "12 moves"; the game counts the moves
  * @property {number} started_ms
  * @property {number | null} [finished_ms]
  * @property {number | null} [turn] the seat to move, in your running matches
+ * @property {ClockState | null} [times] the clock, in your running matches
+ * @property {string | null} [clock] the text of the time control; null for none
+ * @property {string} [speed] the class of the time control
  */
 /**
  * @typedef {MatchSummary & {options: Record<string, string>, options_text?: string, start: string, moves: Played[], view:
  *     BoardView | null, thoughts: Record<string, Info>, withheld?: string, spent_ms?: number[],
- *     formats?: FileFormat[]}} StoredMatch
- * `spent_ms` has the time that each move took.
+ *     left_ms?: (number | null)[], formats?: FileFormat[]}} StoredMatch
+ * `spent_ms` has the time that each move took, and `left_ms` what its player's clock had after it.
  */
 
 /**
- * Your matches, the latest first, and the rooms in which you wait for a player.
- * @typedef {{running: MatchSummary[], finished: MatchSummary[], waiting: RoomSummary[]}} MyMatches
+ * Your matches, the latest first, the rooms in which you wait for a player, those of the last hours in
+ * which another person still sits beside you, and what waits for you.
+ * @typedef {{running: MatchSummary[], finished: MatchSummary[], waiting: RoomSummary[],
+ *     rooms?: RoomSummary[], notifications?: Notification[]}} MyMatches
  */
 
 /** Maximum number of plies whose assessments the server returns for one request. */
@@ -271,8 +276,11 @@ export async function readAssessments(match, from, to) {
 /**
  * The events around a match, from its start up to the room's next match, without chat.
  * @param {string} match
+ * @param {string} room its room, which the server names only to players of an unlisted one
  * @returns {Promise<(EventMessage | HiddenMessage)[]>}
  */
-export async function readEvents(match) {
-    return (await request(`/api/matches/${encodeURIComponent(match)}/events`)).events;
+export async function readEvents(match, room) {
+    /** @type {{events: (EventMessage | HiddenMessage)[]}} */
+    const { events } = await request(`/api/matches/${encodeURIComponent(match)}/events`);
+    return events.map((event) => ({ ...event, room }));
 }

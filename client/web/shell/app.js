@@ -2,6 +2,7 @@
  * The app: it opens the page of the address, and draws the header, the connection's banner and the
  * toasts around it. It passes the browser's WebSocket, clock and randomness to the session.
  *
+ * @import {MyMatches} from "./api.js"
  * @import {Content} from "./elements.js"
  * @import {Command} from "./connection.js"
  * @import {Model} from "./model.js"
@@ -9,10 +10,11 @@
  * @import {EventMessage, HiddenMessage} from "./protocol.js"
  */
 
-import { readRefusalReason, registerGuest } from "./api.js";
+import { ApiError, listMyMatches, readRefusalReason, registerGuest } from "./api.js";
 import { CommandError } from "./connection.js";
 import { h, render } from "./elements.js";
 import { drawBanner, drawHeader, drawToasts } from "./frame.js";
+import { notify } from "./model.js";
 import { FailedPage, LoadingPage, MissingPage } from "./notices.js";
 import { Router } from "./router.js";
 import { Session } from "./session.js";
@@ -56,6 +58,10 @@ export class App {
     /** @type {{key: number, text: string}[]} */
     #toasts = [];
     #toastCount = 0;
+    /** The module of the bar about other rooms, once there has been a notification. @type {typeof import("./waiting.js") | null} */
+    #bar = null;
+    /** The rooms whose notifications the user has closed, until the user enters them. @type {Set<string>} */
+    #closed = new Set();
     #isRenaming = false;
     /** Whether the connection was lost and is not back. */
     #wasLost = false;
@@ -93,6 +99,7 @@ export class App {
                 onchange: (before) => {
                     this.#page?.onModelChange(before);
                     this.#noteConnection();
+                    this.#onWaiting(before);
                     this.update();
                 },
                 onevent: (event, before) => this.#page?.onEvent?.(event, before),
@@ -125,6 +132,56 @@ export class App {
         setTimeout(() => this.#router.preload(`${this.#roomPath}next`), LOAD_NEXT_AFTER_MS);
     }
 
+    /**
+     * What waits for the user in other rooms, without what the user has closed.
+     */
+    get #waiting() {
+        return this.model.waiting.filter(({ room }) => !this.#closed.has(room));
+    }
+
+    /**
+     * Announces a new notification; after a welcome requests those that were missed.
+     * @param {Model} before
+     */
+    #onWaiting(before) {
+        const { you, waiting } = this.model;
+        if (you !== before.you) void this.#readWaiting();
+        const [latest] = waiting;
+        if (latest && this.#bar === null) void this.#loadBar();
+        if (latest && latest !== before.waiting[0] && !this.#closed.has(latest.room)) this.announce(latest.text ?? "");
+    }
+
+    /** Loads the bar; if that fails, the next notification tries again. */
+    async #loadBar() {
+        const bar = await import("./waiting.js").catch(() => null);
+        await bar?.styled.catch(() => null);
+        this.#bar = bar;
+        this.update();
+    }
+
+    /** Requests what waits for the user, unless the page does: the lobby shows more of it, and a room is itself. */
+    async #readWaiting() {
+        const { pathname } = location;
+        if (pathname === "/" || pathname.startsWith(this.#roomPath)) return;
+        try {
+            this.noteWaiting(await listMyMatches());
+        } catch (error) {
+            // The server tells the next one by itself.
+            if (!(error instanceof ApiError || error instanceof TypeError)) throw error;
+        }
+    }
+
+    /**
+     * Adds what waits for the user, from an answer of `listMyMatches`. What the server has told since
+     * then is newer.
+     * @param {MyMatches} mine
+     */
+    noteWaiting({ notifications = [] }) {
+        const known = new Set(this.model.waiting.map(({ room }) => room));
+        const others = notifications.filter(({ room }) => !known.has(room)).reverse();
+        if (others.length > 0) this.session.updateModel((model) => others.reduce(notify, model));
+    }
+
     /** Tells the page when the connection is back after an outage. */
     #noteConnection() {
         const { state } = this.session.status;
@@ -143,9 +200,11 @@ export class App {
      * @param {object | null} [state]
      */
     navigate(path, state = null) {
+        const wasInRoom = location.pathname.startsWith(this.#roomPath);
         history.pushState(state, "", path);
         this.#wantsFocus = true;
         this.#route();
+        if (wasInRoom) void this.#readWaiting();
         scrollTo(0, 0);
     }
 
@@ -208,6 +267,7 @@ export class App {
         const found = this.#router.find(location.pathname);
         if (!found) return this.#open(new MissingPage());
         const { route, id } = found;
+        if (location.pathname.startsWith(this.#roomPath)) this.#closed.delete(id);
         const PageClass = this.#router.loaded(route);
         if (PageClass) return this.#open(new PageClass(this, id));
         const loading = new LoadingPage();
@@ -228,7 +288,9 @@ export class App {
 
     #draw() {
         const { status, model } = this.session;
-        document.title = this.#page?.title() ?? "Plyroom";
+        const waiting = this.#waiting;
+        const title = this.#page?.title() ?? "Plyroom";
+        document.title = waiting.length > 0 ? `(${waiting.length}) ${title}` : title;
         const rename = this.#isRenaming ? (/** @type {string} */ name) => this.#rename(name) : null;
         render(
             this.#root,
@@ -244,6 +306,10 @@ export class App {
                 redraw: () => this.update(),
             }),
             drawBanner(status, () => this.session.retry()),
+            this.#bar?.drawWaiting(waiting, (room) => {
+                this.#closed.add(room);
+                this.update();
+            }),
             h("main", { key: location.pathname, tabindex: -1 }, this.#page?.draw()),
             drawToasts(this.#toasts, (key) => this.#dismiss(key)),
             h("div", { class: "visually-hidden", role: "status", id: "announcer" }, this.#announcement),

@@ -14,6 +14,8 @@ import { RoomSocket } from "./room-socket.js";
 export const PROTOCOL = 1;
 /** The first message of a socket. */
 const HELLO = { t: "hello", protocol: PROTOCOL };
+/** The number of answers to pings from which the connection reads the server's time. */
+const TIMED_PONGS = 8;
 /** Milliseconds between pings. */
 export const PING_MS = 2500;
 /** The connection drops a socket that has not answered for this many milliseconds. */
@@ -147,6 +149,11 @@ export class Connection {
     #timer = null;
     /** When the oldest unanswered ping was sent or the socket opened. @type {number | null} */
     #unanswered_since_ms = null;
+    /**
+     * By how much the own clock was ahead of the server's time at the last pongs, with their way here.
+     * @type {number[]}
+     */
+    #ahead_ms = [];
 
     /** @param {Settings} settings */
     constructor(settings) {
@@ -208,6 +215,14 @@ export class Connection {
             this.#pending.set(pending.message.id, pending);
             if (this.#isWelcomed) this.#sendPending(pending);
         });
+    }
+
+    /**
+     * The server's time in ms since 1970: the pong with the shortest way here says it best. It is
+     * negative before the first welcome.
+     */
+    get serverTime_ms() {
+        return this.#settings.clock.now() - Math.min(...this.#ahead_ms);
     }
 
     async #connect() {
@@ -303,15 +318,17 @@ export class Connection {
     #onMessage(socket, frame) {
         if (socket !== this.#socket) return;
         const message = /** @type {Message} */ (JSON.parse(frame));
-        if (message.t === "pong") return this.#onPong();
+        if (message.t === "pong") return this.#onPong(message.at);
         this.#unanswered_since_ms = null;
         if (message.t === "ack" || message.t === "error") return this.#onAnswer(message);
         if (message.t === "welcome") return this.#onWelcome(message);
         this.#settings.onmessage(message);
     }
 
-    #onPong() {
+    /** @param {number} at */
+    #onPong(at) {
         const { clock } = this.#settings;
+        this.#ahead_ms = [...this.#ahead_ms, clock.now() - at].slice(-TIMED_PONGS);
         const lag_ms = this.#unanswered_since_ms === null ? this.#status.lag_ms : Math.round(clock.now() - this.#unanswered_since_ms);
         this.#unanswered_since_ms = null;
         if (this.#status.lag_ms !== lag_ms) this.#setStatus({ ...this.#status, lag_ms });
@@ -326,6 +343,7 @@ export class Connection {
             this.#isIdentified = false;
             return this.renew();
         }
+        this.#ahead_ms = [this.#settings.clock.now() - welcome.at];
         this.#isWelcomed = true;
         this.#welcome = welcome;
         this.#setStatus({ state: "open", attempt: 0, lag_ms: this.#status.lag_ms, reason: null });

@@ -3,9 +3,11 @@
  * is a pure function, so a room that was resumed equals one that was never left.
  *
  * @import {Answer, Assessment, BoardView, ChatLine, EventMessage, HiddenMessage, Info, Joined, Lobby,
- *     MatchState, Message, MoveView, Occupant, Played, Player, PositionView, Proposal, RoomDescription,
+ *     MatchState, Message, MoveView, Notification, Occupant, Played, Player, PositionView, Proposal, RoomDescription,
  *     RoomSummary, Score, Snapshot, Thinking, Turn} from "./protocol.js"
  */
+
+import { startedClock, withClock } from "./clock.js";
 
 /**
  * The AI's search for the move at one ply. `ready` is the progress of compiling the game, in percent,
@@ -49,6 +51,7 @@
  * @property {Record<number, Thought>} thoughts
  * @property {string} thinking who may see an AI's thinking during the next matches
  * @property {boolean} help whether people who play each other get help with positions
+ * @property {string | null} clock the time control of the next matches; null for none
  * @property {Player[]} muted the people whom the host has muted
  * @property {Player[]} barred the people who may not sit in the room any more
  * @property {RoomAnswer[]} answers the bot's answers to you alone
@@ -61,10 +64,11 @@
  * @property {Record<string, RoomSummary> | null} lobby the public rooms by id; null until the list
  *     arrives
  * @property {Room | null} room the followed room
+ * @property {Notification[]} waiting what waits for you in rooms that you are not in, the latest first
  */
 
 /** The model before the first message. @type {Model} */
-export const EMPTY_MODEL = Object.freeze({ you: null, epoch: null, lobby: null, room: null });
+export const EMPTY_MODEL = Object.freeze({ you: null, epoch: null, lobby: null, room: null, waiting: [] });
 
 /**
  * The model with another followed room, or none; `apply` ignores messages about other rooms.
@@ -73,7 +77,20 @@ export const EMPTY_MODEL = Object.freeze({ you: null, epoch: null, lobby: null, 
  * @returns {Model}
  */
 export function follow(model, id) {
-    return { ...model, room: id === null ? null : emptyRoom(id) };
+    return { ...model, room: id === null ? null : emptyRoom(id), waiting: model.waiting.filter(({ room }) => room !== id) };
+}
+
+/**
+ * The model with a notification, in place of an earlier one about the same room; one that says nothing
+ * only removes that one.
+ * @param {Model} model
+ * @param {Notification} notification
+ * @returns {Model}
+ */
+export function notify(model, notification) {
+    const { room, text } = notification;
+    const others = model.waiting.filter((each) => each.room !== room);
+    return { ...model, waiting: text && room !== model.room?.id ? [notification, ...others] : others };
 }
 
 /**
@@ -104,6 +121,7 @@ function emptyRoom(id) {
         thoughts: {},
         thinking: "all",
         help: false,
+        clock: null,
         muted: [],
         barred: [],
         answers: [],
@@ -122,6 +140,8 @@ export function apply(model, message) {
             return applyWelcome(model, message.identity, message.name, message.epoch);
         case "lobby":
             return { ...model, lobby: applyLobby(model.lobby, message) };
+        case "notification":
+            return notify(model, message);
         case "ack":
         case "error":
         case "pong":
@@ -134,7 +154,7 @@ export function apply(model, message) {
 
 /**
  * Applies a welcome. Another epoch means another history (a restored backup), so the room starts
- * again without content.
+ * again without content. Notifications may have been missed: `listMyMatches` has them.
  * @param {Model} model
  * @param {string} identity
  * @param {string} name
@@ -144,7 +164,7 @@ export function apply(model, message) {
 function applyWelcome(model, identity, name, epoch) {
     const isNewEpoch = model.epoch !== null && model.epoch !== epoch;
     const room = model.room !== null && isNewEpoch ? emptyRoom(model.room.id) : model.room;
-    return { ...model, you: { identity, name }, epoch, room };
+    return { ...model, you: { identity, name }, epoch, room, waiting: [] };
 }
 
 /**
@@ -162,7 +182,7 @@ function applyLobby(lobby, message) {
 
 /**
  * @param {Room} room
- * @param {Exclude<Message, {t: "welcome" | "lobby" | "ack" | "error" | "pong"}>} message
+ * @param {Exclude<Message, {t: "welcome" | "lobby" | "notification" | "ack" | "error" | "pong"}>} message
  * @returns {Room}
  */
 function applyToRoom(room, message) {
@@ -236,6 +256,7 @@ function applySnapshot(room, message) {
         thoughts: upTo(room.thoughts, isPrefix ? common : common - 1),
         thinking: message.thinking ?? "all",
         help: message.help ?? false,
+        clock: message.clock ?? null,
         muted: message.muted ?? [],
         barred: message.barred ?? [],
     };
@@ -273,7 +294,7 @@ function applyEventMessage(room, event) {
 function applyEvent(room, event) {
     switch (event.kind) {
         case "configured":
-            return { ...room, thinking: event.thinking, help: event.help ?? room.help };
+            return { ...room, thinking: event.thinking, help: event.help ?? room.help, clock: clockText(event.clock, room.clock) };
         case "seat_taken":
             return { ...room, seats: withItem(room.seats, event.seat, event.occupant) };
         case "seat_left":
@@ -283,8 +304,9 @@ function applyEvent(room, event) {
             const setting = thinking === undefined ? null : { thinking };
             return {
                 ...room,
-                match: { id, number, start, rules, seats, moves: [], ...setting },
+                match: { id, number, start, rules, seats, moves: [], ...setting, ...startedClock(event) },
                 seats,
+                clock: event.clock ?? null,
                 ...NO_OFFERS,
                 views: {},
                 thoughts: {},
@@ -295,15 +317,20 @@ function applyEvent(room, event) {
             const moves = [...room.match.moves.slice(0, event.ply), playedOf(event)];
             // A move makes the other side's draw offer lapse.
             const offers = room.offers.filter((seat) => seat === event.seat);
-            return { ...room, match: { ...room.match, moves }, offers, takebacks: [] };
+            return { ...room, match: withClock({ ...room.match, moves }, event), offers, takebacks: [] };
         }
         case "took_back":
             return applyTookBack(room, event);
+        case "time_added":
+        case "held":
+        case "released":
+            if (room.match?.id !== event.match || room.match.over) return room;
+            return { ...room, match: withClock(room.match, event) };
         case "finished": {
             if (room.match?.id !== event.match) return room;
             const { winner, how, reason, points } = event;
             const seats = room.seats.map(withoutKeeper);
-            const match = { ...room.match, over: { winner, how, reason, ...(points && { points }) } };
+            const match = withClock({ ...room.match, over: { winner, how, reason, ...(points && { points }) } }, event);
             return { ...room, seats, match, ...NO_OFFERS, results: [...room.results, match] };
         }
         case "ai_took_over":
@@ -331,6 +358,14 @@ function applyEvent(room, event) {
             return room;
     }
 }
+
+/**
+ * The control that an event chooses: null for none, which the event calls "-", and the present one
+ * where it chooses none.
+ * @param {string | null | undefined} chosen
+ * @param {string | null} present
+ */
+const clockText = (chosen, present) => (chosen == null ? present : chosen === "-" ? null : chosen);
 
 /**
  * The occupant of a seat after a match: the player for whom an AI kept it.
@@ -365,12 +400,13 @@ function applySubstitution(room, { match: id, seat, ply, occupant }) {
  * @param {Extract<EventMessage, {kind: "took_back"}>} event
  * @returns {Room}
  */
-function applyTookBack(room, { match: id, to_ply }) {
+function applyTookBack(room, event) {
+    const { match: id, to_ply } = event;
     const { match } = room;
     if (match?.id !== id || match.over || to_ply < 0 || to_ply >= match.moves.length) return room;
     return {
         ...room,
-        match: withMovesUpTo(match, to_ply),
+        match: withClock(withMovesUpTo(match, to_ply), event, match.moves[to_ply]?.seat ?? to_ply % 2),
         ...NO_OFFERS,
         turn: null,
         views: upTo(room.views, to_ply),
@@ -497,69 +533,6 @@ export function withViews(room, match, views) {
 }
 
 /**
- * The room with thoughts of a match that were read over HTTP; thoughts from the socket stay, because
- * they are newer.
- * @param {Room} room
- * @param {string} match
- * @param {Record<string, Info>} infos
- * @returns {Room}
- */
-export function withThoughts(room, match, infos) {
-    if (room.match?.id !== match) return room;
-    const seen = Object.entries(room.thoughts).filter(([ply, thought]) => !(ply in infos && thought.withheld));
-    return { ...room, thoughts: { ...thoughtsOf(infos), ...Object.fromEntries(seen) } };
-}
-
-/**
- * The room with searches of a match in words, if it is the current match.
- * @param {Room} room
- * @param {string} match
- * @param {Record<string, Assessment>} assessments
- * @returns {Room}
- */
-export function withAssessments(room, match, assessments) {
-    return room.match?.id === match ? { ...room, thoughts: assessed(room.thoughts, assessments) } : room;
-}
-
-/**
- * Thoughts with their words, where they had none.
- * @param {Record<number, Thought>} thoughts
- * @param {Record<string, Assessment>} assessments
- * @returns {Record<number, Thought>}
- */
-export function assessed(thoughts, assessments) {
-    const found = Object.entries(assessments).flatMap(([ply, assessment]) => {
-        const thought = thoughts[Number(ply)];
-        return thought && thought.state === "done" ? [[ply, { ...thought, assessment }]] : [];
-    });
-    return { ...thoughts, ...Object.fromEntries(found) };
-}
-
-/**
- * @param {Record<string, Info>} infos
- * @returns {Record<number, Thought>}
- */
-export function thoughtsOf(infos) {
-    return Object.fromEntries(
-        Object.entries(infos).map(([ply, info]) => [
-            Number(ply),
-            {
-                ...info,
-                moves: info.moves ?? [],
-                warming: info.warming ?? false,
-                value: info.value ?? "",
-                log: info.log ?? "",
-                seat: null,
-                state: "done",
-                ready: null,
-                assessment: null,
-                withheld: "",
-            },
-        ]),
-    );
-}
-
-/**
  * Applies a message about an AI's search. A message without a depth reports only the state, so the
  * earlier search stays.
  * @param {Room} room
@@ -653,6 +626,12 @@ function isReadable(event) {
             return Number.isInteger(event.ply) && typeof event.move === "string";
         case "took_back":
             return Number.isInteger(event.to_ply);
+        case "time_added":
+            return Number.isInteger(event.seat) && Number.isInteger(event.ms);
+        case "held":
+            return Number.isInteger(event.since_ms);
+        case "released":
+            return Number.isInteger(event.from_ms) && Array.isArray(event.clocks_ms);
         case "finished":
             return (
                 [event.how, event.reason].every((text) => typeof text === "string") &&

@@ -177,7 +177,7 @@ export interface Rematch {
     room: string;
 }
 
-/** Proposes the room's next match, of any game, to the opponent. The match starts at once when the opponent is an AI, on one screen, and when the host of a match between AI seats asks. Otherwise the opponent accepts it by the version of its `offered`. A room has one proposal at a time: a new one, by either player, replaces it. - `options` are those of the game, which has defaults for the others. - `seats` has for each seat of the match the seat that its player holds now: [1, 0] swaps the sides. - `level` is that of the AI; null keeps the AI as it is, at a level that the game has. */
+/** Proposes the room's next match, of any game, to the opponent. The match starts at once when the opponent is an AI, on one screen, and when the host of a match between AI seats asks. Otherwise the opponent accepts it by the version of its `offered`. A room has one proposal at a time: a new one, by either player, replaces it. - `options` are those of the game, which has defaults for the others. - `seats` has for each seat of the match the seat that its player holds now: [1, 0] swaps the sides. - `level` is that of the AI; null keeps the AI as it is, at a level that the game has. - `clock` is the text of a time control, `-` for none; null keeps that of the room. */
 export interface NextGame {
     t: "next_game";
     id: string;
@@ -186,6 +186,7 @@ export interface NextGame {
     options?: Record<string, string>;
     seats?: [number, number];
     level?: number | null;
+    clock?: string | null;
 }
 
 /** Declines the opponent's offer, or withdraws one's own. `what` is as for `accept`. */
@@ -550,6 +551,8 @@ export interface Proposal {
     seats?: number[] | null;
     level?: number | null;
     title?: string | null;
+    options_text?: string;
+    clock?: string | null;
 }
 
 /** The points of two players of a room against each other, a win being two half points. `players` has their keys: the identity of a person, and `ai` for every AI. Two sides of one person, on one screen, have their names as keys. */
@@ -709,7 +712,7 @@ export interface Lobby {
     gone?: string[];
 }
 
-/** A public room in the lobby's list. `length` is the length of its match as text ("12 moves"), counted as the game counts moves. `options_text` are its options in words. `away` lists the seats of a room that waits for a player whose people have had no connection to it for 30 s, on any node. They may come back, and the seat beside them can be taken. */
+/** A public room in the lobby's list. `length` is the length of its match as text ("12 moves"), counted as the game counts moves. `options_text` are its options in words. `away` lists the seats of a room that waits for a player whose people have had no connection to it for 30 s, on any node. They may come back, and the seat beside them can be taken. `offers` are the open offers of the next match, between two matches. `clock` is the text of the matches' time control, null for none, and `speed` its class: `bullet`, `blitz`, `rapid`, `classical` or `untimed`. `times` is the clock of a running match. */
 export interface RoomSummary {
     room: string;
     game: string;
@@ -723,6 +726,25 @@ export interface RoomSummary {
     length?: string;
     options_text?: string;
     away?: number[];
+    offers?: OpenOffer[];
+    clock?: string | null;
+    speed?: string;
+    times?: ClockState | null;
+}
+
+/** A player's open offer of a room's next match: `what` is `rematch`, or `next` with the title of the proposed game. */
+export interface OpenOffer {
+    seat: number;
+    what: string;
+    title?: string;
+}
+
+/** What waits for a player in a room that no connection of the player follows. May be dropped. The server sends it to all connections of the player whenever it changes. `what` is `turn`, also `started` before the first move, `over` when a match has ended, or what the opponent offers: `draw`, `takeback`, `rematch` or `next`. It is empty when nothing waits any more. `text` says it in a sentence. Nothing waits in a room against an AI, nor on one screen. */
+export interface Notification {
+    t: "notification";
+    room: string;
+    what?: string;
+    text?: string;
 }
 
 /** The room was created. Always the first event of the log, v = 1. - `visibility` is `public` or `unlisted`. - `start` is the position, as text, from which the room's matches start; null for the game's own start. - `one_screen` says that one player holds both seats. - `takeback` says whether players may take moves back. - `rated` says that the results count for ratings. No command of this version sets it. - `help` says whether the room gives help with positions while two people play each other. - `clock` is the text of the matches' time control (`server.time_controls`), null for none. */
@@ -853,7 +875,7 @@ export interface Finished {
     clocks_ms?: [number, number] | null;
 }
 
-/** A player offered a draw or a rematch, proposed the next game, or asked to take a move back. An offer of a draw lapses when the opponent moves or a move is taken back, a takeback with any change of the position. A proposal of the next game replaces an earlier one; the version of this event names it in `accept`. `what` is `rematch`, `draw`, `takeback` or `next`. `to_ply` is the ply to which a takeback would return. The other fields are those of the command `next_game`, and null for other offers: the `game` with its `options`, and in `seats`, for each seat of the match, the seat that its player holds now. `title` is the game's name for people. */
+/** A player offered a draw or a rematch, proposed the next game, or asked to take a move back. An offer of a draw lapses when the opponent moves or a move is taken back, a takeback with any change of the position. A proposal of the next game replaces an earlier one; the version of this event names it in `accept`. `what` is `rematch`, `draw`, `takeback` or `next`. `to_ply` is the ply to which a takeback would return. The other fields are those of the command `next_game`, and null for other offers: the `game` with its `options`, and in `seats`, for each seat of the match, the seat that its player holds now. `title` is the game's name for people, and `options_text` are its options in words. `clock` is the text of the time control, `-` for none; null leaves it as it was. */
 export interface Offered {
     kind: "offered";
     seat: number;
@@ -864,6 +886,8 @@ export interface Offered {
     seats?: number[] | null;
     level?: number | null;
     title?: string | null;
+    options_text?: string | null;
+    clock?: string | null;
 }
 
 /** The offer was declined or withdrawn. `what` is that of the offer. */
@@ -950,7 +974,7 @@ export interface Info {
 
 export type ClientMessage = Hello | Ping | Create | Join | Leave | Sit | Stand | AddAi | RemoveAi | Configure | Move | Takeback | Resign | Abort | Claim | OfferDraw | Accept | Rematch | NextGame | Decline | ClaimWin | CallDraw | LetAiPlay | ReclaimSeat | AddTime | Chat | Hint | Mute | Unmute | Bar | WatchLobby;
 
-export type ServerMessage = Welcome | Ack | Error | Pong | Joined | May | Snapshot | View | Turn | Thinking | Answer | Presence | Lobby;
+export type ServerMessage = Welcome | Ack | Error | Pong | Joined | May | Snapshot | View | Turn | Thinking | Answer | Presence | Lobby | Notification;
 
 export type RoomEvent = Created | Required | Configured | SeatTaken | SeatLeft | Started | Moved | TookBack | TimeAdded | Held | Released | Finished | Offered | Declined | AiTookOver | PlayerReturned | Renamed | Muted | Unmuted | Said | Barred;
 

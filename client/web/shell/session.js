@@ -64,6 +64,11 @@ export class Session {
         this.#connection.start();
     }
 
+    /** The server's time in ms since 1970, as its last messages say. */
+    serverTime_ms() {
+        return this.#connection.serverTime_ms;
+    }
+
     retry() {
         this.#connection.retry();
     }

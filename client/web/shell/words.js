@@ -251,7 +251,7 @@ const AFTER_RESTART = " after a restart of the server";
  * another way; its reason is shown beside the result.
  * @type {Record<string, string>}
  */
-const NO_RESULT_TEXTS = { abort: "Aborted", failure: "No result" };
+const NO_RESULT_TEXTS = { abort: "Aborted", failure: "No result", noshow: "No result" };
 
 /**
  * The result as points: "40 – 24", in a game without points "1 – 0"; a dash for a match without a
@@ -265,7 +265,7 @@ export function pointsText(over) {
 }
 
 /** The values of `how` that mean a draw if nobody won. */
-const DRAWS = new Set(["board", "claim", "agreement", "gone"]);
+const DRAWS = new Set(["board", "claim", "agreement", "gone", "flag"]);
 
 /**
  * Whether a match is a draw; an aborted match is not.

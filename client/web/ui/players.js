@@ -27,6 +27,7 @@ import { aiTitle, occupantName, plural, sideName } from "../shell/words.js";
  *     seat
  * @property {string} [prompt] what the player must choose to complete a move, or ""
  * @property {Content} [actions] the buttons for this seat
+ * @property {Content} [clock]
  * @property {string} [mark] what tells the player from others of the same name
  */
 
@@ -61,6 +62,7 @@ export function drawPlayer(player) {
         board ? drawHand(board, seat, player.hands) : null,
         player.actions ?? null,
         h("span", { class: "turn" }, drawTurn(toMove, thinking, player.prompt ?? "", player.score === undefined ? result : null)),
+        player.clock ?? null,
     );
 }
 

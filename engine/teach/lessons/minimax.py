@@ -14,7 +14,10 @@ from engine.teach.states.tree_text import parse_tree
 WHAT_IS_MINIMAX = Lesson(
     title="What is minimax?",
     summary="The computer, its opponent, and values that go from the leaves up.",
-    page="""The computer (MAX) and its opponent (MIN) move in turn. A game is zero-sum if
+    page="""How does a computer choose a move? It tries each of its moves in its head, each reply,
+each answer to that, and so on. That is a tree: the position now is the root, at the top; where a
+line of moves ends is a leaf, at the bottom. The number at a leaf says how good that end is for the
+computer. The computer (MAX) and its opponent (MIN) move in turn. A game is zero-sum if
 one side wins what the other loses: one number is enough. A game has perfect information if
 both sides see everything and nothing is left to chance. A maximizing node takes
 the greatest value of its successors, a minimizing node the least. A successor of a position

@@ -1,10 +1,16 @@
 """Commands about the room: /help, /rules, /level, /persona and /clock. All answers are private."""
 
+from msgspec.structs import replace
+
 from server.bot import registry
 from server.bot.api import Answer, Ask, command
 from server.bot.explanations.rules_text import find_passage, flow
 from server.events import Occupant
 from server.protocol.level_names import level_names
+from server.rooms.clock import available_ms, sides_at
+from server.rooms.model import Match
+from server.rooms.moves import side_name
+from server.time_controls import describe_control, show_control, show_side, show_time
 
 #: How each persona plays.
 PERSONA_TEXTS = {
@@ -61,8 +67,42 @@ def persona(ask: Ask) -> Answer:
 
 @command("clock", "says how much time is left")
 def clock(ask: Ask) -> Answer:
-    """Says that the room has no clock."""
-    return Answer("This room has no clock. Take as long as you like.")
+    """Says what both clocks show, and what the time control gives."""
+    match = ask.match
+    if match is None or match.clock is None:
+        if ask.room.control is None:
+            return Answer("This room has no clock. Take as long as you like.")
+        control = ask.room.control
+        name, described = show_control(control), describe_control(control)
+        return Answer(f"The next match has the clock {name}: {described}.")
+    control, sides = match.clock.control, sides_at(match.clock, ask.at_ms)
+    if match.over is not None and (final_ms := match.over.clocks_ms) is not None:
+        first, second = sides
+        sides = replace(first, left_ms=final_ms[0]), replace(second, left_ms=final_ms[1])
+    has = [
+        f"{side_name(ask.room, seat)} has"
+        f" {show_side(control, side.left_ms, side.stage, side.periods)}"
+        for seat, side in enumerate(sides)
+    ]
+    texts = [f"{', '.join(has)}.", _clock_state(ask, match)]
+    texts.append(f"The clock is {show_control(control)}: {describe_control(control)}.")
+    return Answer(" ".join(filter(None, texts)))
+
+
+def _clock_state(ask: Ask, match: Match) -> str:
+    """Whose clock runs, or why none does; "" after the match."""
+    clock = match.clock
+    if clock is None or match.over is not None:
+        return ""
+    if clock.held is not None:
+        return "The clock stands now, so nobody loses time."
+    if clock.runs:
+        return f"{side_name(ask.room, clock.turn)} is to move."
+    due_ms = max(0, clock.since_ms + available_ms(clock) - ask.at_ms)
+    return (
+        "The clock starts when both sides have moved;"
+        f" {side_name(ask.room, clock.turn)} has to move within {show_time(due_ms)}."
+    )
 
 
 def _ai_seats(ask: Ask) -> list[Occupant]:

@@ -107,6 +107,8 @@ DEPTH = ("The search went {depth} plies deep.", "{side} looked {depth} plies ahe
 #: The reason for a search of little depth.
 SHORTENED = "The search was cut short because the game is still being compiled."
 
+#: The beginning of a hint where even the best move loses.
+EVERY_MOVE_LOSES = "Every move loses here."
 #: The coach's comment on a move that loses much.
 MISTAKE = (
     "Coach: {move} lowers the chance to win by about {loss} points. {better} was better{line}.",
@@ -161,7 +163,20 @@ def evaluation(side: str, best: Verdict) -> str:
 def best_move(best: Verdict) -> str:
     """The sentences about the best move of a position."""
     expected = f" After it, {best.line} is expected." if best.line else ""
+    if best.forced == "loss":
+        return f"{EVERY_MOVE_LOSES} {_held_out(best)}.{expected}"
     return f"The best move is {best.text}: {_judged(best)}.{expected}"
+
+
+def _held_out(best: Verdict) -> str:
+    """What the best of moves that all lose is good for, as far as the search knows it."""
+    if best.length.startswith("by"):
+        return f"{best.text} loses least: {best.length}"
+    if not best.says:
+        return f"{best.text} holds out longest, as far as the bot sees: {_judged(best)}"
+    if best.length:
+        return f"{best.text} holds out longest: {_judged(best)}"
+    return f"{best.text} is no worse than any other"
 
 
 def best_moves(verdicts: Sequence[Verdict]) -> str:
@@ -172,7 +187,9 @@ def best_moves(verdicts: Sequence[Verdict]) -> str:
         for number, each in enumerate(verdicts, 1)
         if each.chance is not None
     ]
-    return "\n".join(["The best moves:" if len(lines) > 1 else "The best move:", *lines])
+    heading = "The best moves:" if len(lines) > 1 else "The best move:"
+    loses = verdicts[0].forced == "loss"
+    return "\n".join([f"{EVERY_MOVE_LOSES} {heading}" if loses else heading, *lines])
 
 
 def piece_hint(piece: str, moves: Sequence[str]) -> str:

@@ -1,24 +1,46 @@
-"""Fast restarts for nodes that the tests kill repeatedly: a process that has imported the server
-forks each new node. A fork takes a tenth of the CPU time of a new process.
+"""Quick starts of servers for tests: a process that has imported the server forks each of them. A
+fork takes a tenth of the CPU time of a new process.
 
-The forking process reads one line of JSON per node with arguments, environment and a file for
-standard error. It writes the node's process id and, at its end, its exit code, one line each.
+A request is one message on the forking process's standard input, a socket: JSON with arguments,
+environment and working directory, and the descriptors of the child's input, output, errors, and of
+a socket for the answer. The answer is the process id and, at its end, the exit code, one line each.
 """
 
 import asyncio
+import atexit
 import ctypes
+import gc
 import json
+import multiprocessing.util
 import os
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
 #: The option of prctl that sets the signal for the death of the parent, from <sys/prctl.h>.
 PR_SET_PDEATHSIG = 1
+ROOT = Path(__file__).parents[3]
+#: The largest size of a request, in bytes: the environment takes most of it.
+MAX_REQUEST_BYTES = 1 << 20
+#: Starts a process for multiprocessing.
+SPAWN: Callable[..., int] = multiprocessing.util.spawnv_passfds
+#: More descriptors than the forking process has open.
+MAX_DESCRIPTORS = 1024
+#: The modules that a server, or the fork server of its search workers, imports when it needs them.
+LATE_MODULES = (
+    "alembic.command",
+    "engine.pool.preload",
+    "migrations.env_config",
+    "server.bus.mqtt",
+    "server.store.postgres",
+    "uvloop",
+)
 
 
 def die_with_parent() -> None:
@@ -48,71 +70,178 @@ class ForkedProcess:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def on_end(self, call: Callable[[object], None]) -> None:
+        """Calls a function once the process has ended."""
+        self._ending.add_done_callback(call)
+
 
 class Forker:
-    """The forking process, with one child at a time."""
+    """The forking process. It starts with the first child, and ends with this one, as the children
+    do.
+    """
 
     def __init__(self) -> None:
-        self._process: asyncio.subprocess.Process | None = None
+        self._requests: socket.socket | None = None
+        self._fixed: list[str | None] = []
 
     async def fork(
-        self, arguments: Sequence[str], environ: Mapping[str, str], errors: Path
+        self,
+        arguments: Sequence[str],
+        environ: Mapping[str, str],
+        stdin: int,
+        stdout: int,
+        stderr: int,
     ) -> ForkedProcess:
-        """Forks the next child, once the last one has ended."""
-        if self._process is None:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", __name__, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                cwd=Path(__file__).parents[3], start_new_session=True, preexec_fn=die_with_parent,
-            )  # fmt: skip
-        assert self._process.stdin is not None
-        request = {"arguments": list(arguments), "environ": dict(environ), "errors": str(errors)}
-        self._process.stdin.write(json.dumps(request).encode() + b"\n")
-        pid = await self._read_number()
-        return ForkedProcess(pid, asyncio.create_task(self._read_number(), name="forked node"))
+        """Forks a server with these arguments, environment and standard streams."""
+        if self._requests is None:
+            self._requests = self._start()
+            self._fixed = _fixed(os.environ)
+        request = json.dumps({"arguments": list(arguments), "environ": dict(environ)}).encode()
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        with theirs:
+            descriptors = [stdin, stdout, stderr, theirs.fileno()]
+            socket.send_fds(self._requests, [request], descriptors)
+        answers, writer = await asyncio.open_connection(sock=ours)
+        pid = int(await answers.readline())
 
-    async def _read_number(self) -> int:
-        """Reads the next line from the forking process: a process id or an exit code."""
-        assert self._process is not None
-        assert self._process.stdout is not None
-        return int(await self._process.stdout.readline())
+        async def ending() -> int:
+            try:
+                return int(await answers.readline())
+            finally:
+                writer.close()
 
-    async def close(self) -> None:
-        """Ends the forking process, after its last child."""
-        if self._process is not None:
-            self._process.kill()
-            await self._process.wait()
+        return ForkedProcess(pid, asyncio.create_task(ending(), name="forked server"))
+
+    def can_fork(self, environ: Mapping[str, str]) -> bool:
+        """Whether a child may have this environment: what it has read early cannot change."""
+        return self._requests is None or self._fixed == _fixed(environ)
+
+    def _start(self) -> socket.socket:
+        """Starts the forking process; returns the socket for requests."""
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            process = subprocess.Popen(
+                [sys.executable, "-m", __name__],
+                stdin=theirs.fileno(),
+                cwd=ROOT,
+                start_new_session=True,
+            )
+
+        @atexit.register
+        def end() -> None:
+            ours.close()
+            process.wait()
+
+        return ours
+
+
+def _fixed(environ: Mapping[str, str]) -> list[str | None]:
+    """The variables that the forking process has read."""
+    return [environ.get(name) for name in ("PLYROOM_CACHE", "PYTHONPATH")]
+
+
+#: Forks all servers of this program; ends with it.
+FORKER = Forker()
 
 
 def main() -> None:
-    """Forks a child for each input line and waits for its end."""
+    """Forks a child for each request, until the requests end; answers with its id and exit code."""
     from server import __main__ as program
     from server.app import load_games
+    from server.bot.registry import all_commands
+    from server.web.client_files import client_folder, read_client
 
-    for module in ("server.bus.mqtt", "server.store.postgres"):
-        import_module(module)  # a node of a cluster would import them later
+    for module in LATE_MODULES:
+        import_module(module)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the pool's modules ignore it
+    multiprocessing.util.spawnv_passfds = _fork_the_fork_server  # type: ignore[assignment]
+    program.production_ids = list  # type: ignore[attr-defined]  # the pool loads games in use only
     load_games()
-    for line in sys.stdin:
-        request = json.loads(line)
+    all_commands()
+    read_client(client_folder())
+    requests = socket.socket(fileno=os.dup(0))
+    answers: dict[int, socket.socket] = {}  # by the child's process id
+
+    def on_child(_number: int, _frame: object) -> None:
+        """Reports the children that have ended."""
+        while answers:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == 0:
+                return
+            _answer(answers.pop(pid), os.waitstatus_to_exitcode(status), is_last=True)
+
+    signal.signal(signal.SIGCHLD, on_child)
+    while True:
+        request, descriptors, _, _ = socket.recv_fds(requests, MAX_REQUEST_BYTES, 4)
+        if not request:
+            return
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
         pid = os.fork()
         if pid == 0:
-            _become_server(request)
-            program.main(request["arguments"])
+            for used in (requests, *answers.values()):
+                used.detach()
+            program.main(_become_server(json.loads(request), descriptors[:3]))
             os._exit(0)  # not reached: click exits the process
-        print(pid, flush=True)
-        _, status = os.waitpid(pid, 0)
-        print(os.waitstatus_to_exitcode(status), flush=True)
+        *streams, answer = descriptors
+        for descriptor in streams:
+            os.close(descriptor)
+        answers[pid] = socket.socket(fileno=answer)
+        _answer(answers[pid], pid)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
 
 
-def _become_server(request: dict[str, object]) -> None:
-    """Turns the forked child into a server process."""
+def _answer(answer: socket.socket, number: int, is_last: bool = False) -> None:
+    """Writes a number to the program that requested a child, which may be gone."""
+    with suppress(OSError):
+        answer.send(b"%d\n" % number)
+    if is_last:
+        answer.close()
+
+
+def _become_server(request: dict[str, object], streams: Sequence[int]) -> list[str]:
+    """Turns the forked child into a server process; returns the server's arguments."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGCHLD])
     os.setsid()
     die_with_parent()
     os.environ.clear()
     os.environ.update(request["environ"])  # type: ignore[call-overload]
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    errors = os.open(str(request["errors"]), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-    for descriptor, source in ((0, nothing), (1, errors), (2, errors)):
+    for descriptor, source in enumerate(streams):
         os.dup2(source, descriptor)
+    os.closerange(len(streams), MAX_DESCRIPTORS)
+    return request["arguments"]  # type: ignore[return-value]
+
+
+def _fork_the_fork_server(
+    path: str, arguments: Sequence[str | bytes], descriptors: Sequence[int]
+) -> int:
+    """Starts a process with these open descriptors, as multiprocessing does; returns its id.
+
+    The fork server of search workers is a fork of this one, which has imported its modules.
+    """
+    program = os.fsdecode(arguments[-1])
+    if "multiprocessing.forkserver" not in program:
+        return SPAWN(path, arguments, descriptors)
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+        pid = os.fork()  # its threads stay behind
+    if pid == 0:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        first = 3
+        for descriptor in (*sorted(descriptors), MAX_DESCRIPTORS):
+            os.closerange(first, descriptor)
+            first = descriptor + 1
+        gc.freeze()  # or the first collection would copy all pages
+        gc.enable()
+        try:
+            exec(program, {})
+        finally:
+            os._exit(1)
+    return pid
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import psutil
 
-from server.deploy.cluster.forking import ForkedProcess, Forker, die_with_parent
+from server.deploy.cluster.forking import FORKER, ForkedProcess, die_with_parent
 from server.deploy.cluster.plan import (
     DEPLOY,
     ROOT,
@@ -55,8 +55,8 @@ class Member:
         self._ready = (ready_port, ready_path)
         self._errors = folder / f"{described.name}.log"
         self._process: asyncio.subprocess.Process | ForkedProcess | None = None
-        #: The process that forks this member, for quick starts; None to start a new process.
-        self.forker: Forker | None = None
+        #: Whether it is forked from a process that has imported the server.
+        self.is_forked = False
 
     @property
     def pid(self) -> int:
@@ -84,11 +84,13 @@ class Member:
             for name, value in os.environ.items()
             if not name.startswith("PLYROOM_") or name == "PLYROOM_CACHE"
         }
-        if self.forker is not None:
+        if self.is_forked:
             arguments = self._argv[self._argv.index("server") + 1 :]
-            self._process = await self.forker.fork(
-                arguments, inherited | self._environ | changes, self._errors
-            )
+            with self._errors.open("ab") as errors, open(os.devnull, "rb") as nothing:
+                self._process = await FORKER.fork(
+                    arguments, inherited | self._environ | changes,
+                    nothing.fileno(), errors.fileno(), errors.fileno(),
+                )  # fmt: skip
             return
         with self._errors.open("ab") as errors:
             self._process = await asyncio.create_subprocess_exec(
@@ -132,12 +134,6 @@ class Member:
         """Stops the process (SIGTERM); returns its exit code."""
         self.send_signal(signal.SIGTERM)
         return await self.wait()
-
-    async def close(self) -> None:
-        """Kills the process, and the one that forks it."""
-        await self.kill()
-        if self.forker is not None:
-            await self.forker.close()
 
     def cpu_s(self) -> float:
         """The CPU time of the process and its descendants, in seconds."""
@@ -343,12 +339,12 @@ async def cluster(
         async with connections(postgres) as connected:
             running = Cluster(folder, postgres, nodes, workers, extra_environ, connected, games)
             for node in running.nodes:
-                node.forker = Forker() if forks else None
+                node.is_forked = forks
             try:
                 await running.start()
                 yield running
             finally:
-                await asyncio.gather(*(member.close() for member in running.members))
+                await asyncio.gather(*(member.kill() for member in running.members))
 
 
 @asynccontextmanager

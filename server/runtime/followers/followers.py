@@ -40,6 +40,14 @@ class Followers:
         """
         return iter(tuple(self._followers.items()))
 
+    def __contains__(self, follower: Follower) -> bool:
+        """Whether a connection of this node follows the room."""
+        return follower in self._followers
+
+    def is_elsewhere(self, identity: str) -> bool:
+        """Whether a player has a connection to the room on another node."""
+        return any(identity in report.identities for report in self._remote_reports.values())
+
     @property
     def watching(self) -> int:
         """The number of followers who are no players, on all nodes."""

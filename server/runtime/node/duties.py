@@ -43,7 +43,7 @@ async def keep_heartbeat(hub: Hub) -> None:
                 pass
             await hub.wake_due_rooms()
             if not settings.is_sole_node:
-                await hub.membership.check_silent_nodes()
+                hub.hold_clocks(await hub.membership.check_silent_nodes())
         except (StoreReadOnly, StoreDamaged):
             pass  # `report_condition` logs it, once a minute
         except StoreError as error:
@@ -122,7 +122,9 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
         membership = hub.membership
         running: list[asyncio.Task[None]] = []
         unsubscribe_all = (
-            ports.bus.listen(membership.on_node), ports.bus.on_gap(membership.on_gap)
+            ports.bus.listen(membership.on_node),
+            ports.bus.listen(hub.notifications.on_message),
+            ports.bus.on_gap(membership.on_gap),
         )  # fmt: skip
         try:
             await hub.write_heartbeat()

@@ -1,7 +1,7 @@
 """The rooms of one node, as connections and the other parts of the server use them."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 
 import structlog
@@ -19,14 +19,15 @@ from server.runtime.log import Outcome
 from server.runtime.node.creation import RoomCreator
 from server.runtime.node.lobby import Lobby
 from server.runtime.node.membership import Membership
+from server.runtime.node.notifications import Notifications
 from server.runtime.node.open_rooms import OpenRooms
 from server.runtime.observers import Observers, engine_observer, metrics_observer
 from server.runtime.projections import is_listed
-from server.runtime.requests import JOIN_OR_LEAVE, Request, Review, refuse
+from server.runtime.requests import JOIN_OR_LEAVE, Outage, Request, Review, refuse
 from server.runtime.room.expiry import Expiry
 from server.runtime.room.room_runner import RoomRunner
 from server.runtime.timer import WAKE_AHEAD_S
-from server.store.base import DUE_PAGE, DueRoom, RoomVersion, StoreError
+from server.store.base import DUE_PAGE, DueRoom, Rescheduled, RoomVersion, StoreError
 
 log = structlog.get_logger()
 
@@ -39,7 +40,7 @@ MAX_RELEASED = 1000
 MAX_RENAMED_MATCHES = 20
 #: Time between two records of a room that has followers, in ms.
 ATTENDANCE_MS = 4 * 60_000
-#: Maximum number of matches whose players, and whose winners, one step fills in.
+#: Maximum number of matches whose players, winners and clocks one step fills in.
 FILLED_PAGE = 500
 
 
@@ -50,9 +51,11 @@ class Hub:
         self.ports = ports
         self.limits = Limits(ports.settings)
         self.lobby = Lobby(ports, self.runner)
+        self.notifications = Notifications(ports, self.runner)
         self.observers = Observers()
         for observer in (
-            self.lobby.on_commit, engine_observer(ports.engines), metrics_observer(ports.metrics)
+            self.lobby.on_commit, self.notifications.on_commit, engine_observer(ports.engines),
+            metrics_observer(ports.metrics),
         ):  # fmt: skip
             self.observers.subscribe(observer)
         #: The time in which this node could hear its players.
@@ -178,11 +181,12 @@ class Hub:
             runner.submit(Request(SERVER, rename))
 
     def forget(self, follower: Follower, rooms: set[RoomId], has_closed_page: bool = False) -> None:
-        """Removes a closed connection from these rooms and from the lobby.
+        """Removes a closed connection from these rooms, from the lobby and from the notifications.
 
         `has_closed_page` says that it ended because the person closed the page.
         """
         self.lobby.leave(follower)
+        self.notifications.disconnect(follower)
         for room_id in rooms:
             if runner := self.rooms.get(room_id):
                 runner.forget(follower, has_closed_page)
@@ -205,6 +209,7 @@ class Hub:
 
     async def write_heartbeat(self) -> None:
         """Writes this node's heartbeat and compares its clock with the store's."""
+        self.ports.follow_clock(not any(runner.is_timed for runner in self.rooms))
         before_ms = self.ports.now_ms()
         store_ms = await self.ports.store.nodes.heartbeat(
             self.ports.node, int(3000 * self.ports.settings.heartbeat_s)
@@ -222,25 +227,39 @@ class Hub:
         rooms = await self.ports.store.nodes.take_over_due_rooms(
             before_ms, node, all_nodes, except_for=tuple(self._released)
         )
-        for room_id in rooms:
-            self._wake(room_id)
+        for taken in rooms:
+            self._wake(taken.room, taken.node)
         return len(rooms)
+
+    def hold_clocks(self, alive: Collection[str]) -> None:
+        """Lets the clocks of open rooms stand whose responsible node is not alive."""
+        for runner in self.rooms:
+            node = runner.timed_by
+            if node and node not in alive:
+                runner.submit(Outage(node))
 
     async def wake_due_rooms(self) -> None:
         """Wakes this node's rooms that are due within WAKE_AHEAD_S, opening those not in memory.
 
-        It wakes them in the order of their deadlines; each then waits for its own deadline. It
-        releases the rooms that this node cannot play, so that another node can take them over.
+        It wakes them in the order of their deadlines; each then waits for its own deadline. The
+        store gets the true time of a room in which nothing is due yet. It releases the rooms that
+        this node cannot play, so that another node can take them over.
         """
         before_ms = self._wake_before_ms()
         after: DueRoom | None = None
         while True:
             page = await self.ports.store.nodes.own_due_rooms(self.ports.node, before_ms, after)
             unplayable: list[RoomVersion] = []
+            postponed: list[Rescheduled] = []
             for due in page:
                 if version := self._wake(due.room):
                     unplayable.append(version)
+                elif (runner := self.rooms.get(due.room)) is not None:
+                    later = runner.postponed(before_ms)
+                    postponed += [] if later is None else [later]
             await self._release(unplayable)
+            if postponed:
+                await self.ports.store.nodes.reschedule(self.ports.node, postponed)
             if len(page) < DUE_PAGE:
                 return
             after = page[-1]
@@ -250,13 +269,14 @@ class Hub:
         self._latest_ms = max(self._latest_ms, self.ports.now_ms())
         return self._latest_ms + int(WAKE_AHEAD_S * 1000)
 
-    def _wake(self, room_id: RoomId) -> RoomVersion | None:
+    def _wake(self, room_id: RoomId, taken_from: str | None = None) -> RoomVersion | None:
         """Opens and wakes a room that is due; does nothing if no place in memory is free.
 
-        Returns the room's version if this node cannot play it.
+        `taken_from` is the node from which this one has taken it over. Returns the room's version
+        if this node cannot play it.
         """
         with suppress(LimitExceeded):
-            return self.rooms.open(room_id, "").wake()
+            return self.rooms.open(room_id, "").wake(taken_from)
         return None
 
     async def _release(self, rooms: Sequence[RoomVersion]) -> None:
@@ -298,8 +318,8 @@ class Hub:
         self._attended_ms.update(dict.fromkeys(due, now_ms))
 
     async def expire_once(self) -> None:
-        """Scans one page of guests and rooms, and fills in the players and winners of an older
-        program's matches. Raises StoreError when the store fails.
+        """Scans one page of guests and rooms, and fills in the players, winners and clocks of an
+        older program's matches. Raises StoreError when the store fails.
         """
         rooms_without_match = [
             runner.room_id
@@ -311,3 +331,4 @@ class Hub:
         )
         await self.ports.store.projections.fill_players(FILLED_PAGE)
         await self.ports.store.projections.fill_winners(FILLED_PAGE)
+        await self.ports.store.projections.fill_clocks(FILLED_PAGE)

@@ -14,8 +14,8 @@ from server.ports import Follower, Ports
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
 from server.rooms.model import Room
-from server.runtime.observers import RoomCommit, changes_board, changes_seats
-from server.runtime.projections import is_listed, summary
+from server.runtime.observers import RoomCommit, changes_board, changes_clock, changes_seats
+from server.runtime.projections import is_listed, summary, times
 from server.runtime.room.room_runner import RoomRunner
 from server.store.base import StoreError
 
@@ -91,7 +91,8 @@ class Lobby:
 
     def on_commit(self, commit: RoomCommit) -> None:
         """Schedules an update of the room's entry if the commit changed it."""
-        if changes_board(commit.events) or changes_seats(commit.events):
+        events = commit.events
+        if changes_board(events) or changes_seats(events) or changes_clock(events):
             self.on_room_changed(commit.after.id)
 
     def on_room_changed(self, room_id: RoomId) -> None:
@@ -252,8 +253,8 @@ class Lobby:
         return runner, room
 
     def _with_live_facts(self, entry: wire.RoomSummary) -> wire.RoomSummary:
-        """Returns the entry with the current ply, length and number of watchers, and with the seats
-        whose players are away.
+        """Returns the entry with the current ply, length, clock and number of watchers, and with
+        the seats whose players are away.
 
         Only nodes on which the room is open know these.
         """
@@ -262,14 +263,14 @@ class Lobby:
             live = summary(room)
             return msgspec.structs.replace(
                 entry, ply=live.ply, length=live.length, watching=runner.followers.watching,
-                away=self._away_from_open_room(runner, room),
+                away=self._away_from_open_room(runner, room), times=times(room),
             )  # fmt: skip
         reported = self._entries.get(entry.room)
         if reported is None or (reported.state, reported.seats) != (entry.state, entry.seats):
             reported = entry
         return msgspec.structs.replace(
             entry, ply=reported.ply, length=reported.length, watching=reported.watching,
-            away=self._away_from_unopened_room(reported),
+            away=self._away_from_unopened_room(reported), times=reported.times,
         )  # fmt: skip
 
     def _away_from_open_room(self, runner: RoomRunner, room: Room) -> tuple[int, ...]:

@@ -18,6 +18,7 @@ from server.bus.base import (
     MessagesLost,
     NodeDown,
     NodeMessage,
+    NotificationSent,
 )
 from server.ids import RoomId
 from server.ports import Ports
@@ -70,7 +71,9 @@ class Membership:
     def on_node(self, message: NodeMessage) -> None:
         """Handles a message about another node, from that node or from the broker."""
         node = message.node
-        if node == self._ports.node or isinstance(message, AnalysisChanged | AnswerSent):
+        if node == self._ports.node or isinstance(
+            message, AnalysisChanged | AnswerSent | NotificationSent
+        ):
             return
         now_s = asyncio.get_running_loop().time()
         if isinstance(message, NodeDown):
@@ -119,8 +122,9 @@ class Membership:
             if last_message_s < now_s - SILENT_NODE_S:
                 self._forget_node(node)
 
-    async def check_silent_nodes(self) -> None:
-        """Marks nodes as in doubt that are alive in the store but silent on the bus.
+    async def check_silent_nodes(self) -> frozenset[str]:
+        """Marks nodes as in doubt that are alive in the store but silent on the bus; returns those
+        that are alive in the store.
 
         A node stays in doubt at least as long as the database may still run its last statement, and
         then until it sends a message or its heartbeat expires. Raises StoreError when the store
@@ -136,6 +140,7 @@ class Membership:
             if since_s < doubted_before_s and node not in silent:
                 del self._in_doubt_since_s[node]
         self._update_flow()
+        return alive
 
     def refresh_presence(self) -> None:
         """Reports the presence in a sixth of the rooms again, in case the bus lost a report.

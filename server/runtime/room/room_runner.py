@@ -14,7 +14,7 @@ import structlog
 
 from server.bus.base import Ephemeral, EventsAppended, PageClosed, PresenceReport, RoomMessage
 from server.codes import Code
-from server.commands import Command, Hint, Rename, Tick
+from server.commands import Command, Hint, Hold, Rename, Tick
 from server.events import RoomEvent
 from server.ids import RoomId
 from server.limits.by_address import CommandLimits
@@ -37,6 +37,7 @@ from server.runtime.log import (
 )
 from server.runtime.observers import Observers, RoomCommit
 from server.runtime.requests import (
+    Outage,
     Request,
     Resync,
     Review,
@@ -50,7 +51,7 @@ from server.runtime.requests import (
 from server.runtime.room.ai_seat import AiTasks
 from server.runtime.room.expiry import mark_opened, mark_seated
 from server.runtime.timer import RoomTimer
-from server.store.base import RoomVersion, StoreError
+from server.store.base import Rescheduled, RoomVersion, StoreError
 
 log = structlog.get_logger()
 
@@ -64,7 +65,7 @@ RESUME_LIMIT = 500
 RESYNC_S = 1.0
 
 #: An item of the mailbox.
-Item = Request | EventsAppended | TakeOver | Resync | Review | Wake
+Item = Request | EventsAppended | TakeOver | Outage | Resync | Review | Wake
 
 T = TypeVar("T")
 
@@ -136,6 +137,7 @@ class RoomRunner:
         "_ports",
         "_refused_tick_v",
         "_serving",
+        "_taken_from",
         "_timer",
         "followers",
         "idle_since_ms",
@@ -181,6 +183,8 @@ class RoomRunner:
         self._is_busy = False
         #: The version at which the rules refused a tick, which is not repeated.
         self._refused_tick_v = 0
+        #: The node from which this one has taken the room over, before it has loaded the room.
+        self._taken_from: str | None = None
 
     # --- called by the hub ---
 
@@ -200,7 +204,30 @@ class RoomRunner:
             or len(self._mailbox)
         )
 
-    def submit(self, request: Request | TakeOver | Resync | Review) -> bool:
+    @property
+    def is_timed(self) -> bool:
+        """Whether a match with a clock is running."""
+        room = self._log.get_state()
+        match = None if room is None else room.running_match
+        return match is not None and match.clock is not None
+
+    @property
+    def timed_by(self) -> str:
+        """The other node that is responsible for the clock of the running match; "" for none."""
+        node = self._log.responsible
+        return node if node != self._ports.node and self.is_timed else ""
+
+    def postponed(self, before_ms: int) -> Rescheduled | None:
+        """The wake-up time of the room, if this node must do the due work and none is due by then.
+
+        The store may have an earlier time (`early_bound`).
+        """
+        due_ms = self._log.due_ms
+        if self._is_busy or due_ms is None or due_ms <= before_ms:
+            return None
+        return Rescheduled(self.room_id, self._log.state.v, due_ms)
+
+    def submit(self, request: Request | TakeOver | Outage | Resync | Review) -> bool:
         """Puts a request into the mailbox. Returns False if the mailbox is full."""
         try:
             self._mailbox.put(request, beyond_limit=isinstance(request, TakeOver | Review))
@@ -209,17 +236,20 @@ class RoomRunner:
             return False
         return True
 
-    def wake(self) -> RoomVersion | None:
-        """Starts the work that is due. The store has recorded this node as the responsible one.
+    def wake(self, taken_from: str | None = None) -> RoomVersion | None:
+        """Starts the work that is due. The store has recorded this node as the responsible one;
+        `taken_from` was before.
 
         Returns the room's version if this node can never do that work, because it lacks the game's
         rules or its program is too old; otherwise None.
         """
         room = self._log.get_state()
         if room is None:
+            if self._taken_from is None:
+                self._taken_from = taken_from
             return None  # `run` starts the work after it has loaded the room
         if not self._log.is_responsible:
-            self.submit(TakeOver())
+            self.submit(TakeOver(taken_from if taken_from is not None else self._log.responsible))
             return None
         if not self._is_busy:  # otherwise the work is started after the item that is being served
             self._start_due_work()
@@ -291,6 +321,8 @@ class RoomRunner:
                 head = await self._log.load()
                 if not await mark_opened(self._ports, self._log.state, head):
                     raise LogMissing(self.room_id)
+                earlier = head.node if self._taken_from is None else self._taken_from
+                await self._hold_after_outage(earlier)
             self._start_due_work()
             return True
         except LogMissing:
@@ -320,15 +352,19 @@ class RoomRunner:
                 case EventsAppended(events=entries):
                     lag_ms = max(0, self._ports.now_ms() - entries[-1].at_ms)
                     self._ports.metrics.bus_lag_s.observe(lag_ms / 1000)
-                    await self._log.receive(entries)
+                    await self._log.receive(item.node, entries)
                 case Wake(tick_ms=tick_ms, change_ms=change_ms):
                     if change_ms is not None:
                         self._permissions.send_due_changes(self._log.state, change_ms)
                     if tick_ms is not None:
                         await self._tick(tick_ms)
-                case TakeOver():
-                    self._log.is_responsible = True
+                case TakeOver(node=node):
+                    self._log.take_over()
                     await self._log.catch_up()
+                    await self._hold_after_outage(node)
+                case Outage(node=node):
+                    if self._log.responsible == node:
+                        await self._hold_after_outage(node)
                 case Resync():
                     await self._log.catch_up()
                 case Review():
@@ -386,13 +422,35 @@ class RoomRunner:
         elif not is_answered:
             reply(request, outcome)
 
+    async def _hold_after_outage(self, node: str) -> None:
+        """Lets the clock of the match stand from the last heartbeat of the node that was
+        responsible until now, if that node is dead. Raises StoreError.
+
+        A sole node needs not wait until the heartbeat of the one before has expired.
+        """
+        room = self._log.state
+        match = room.running_match
+        if match is None or match.clock is None or node == self._ports.node:
+            return
+        beat = await self._ports.store.nodes.last_beat(node)
+        if beat is None or (beat.is_alive and not self._ports.settings.is_sole_node):
+            return
+        hold = Hold(f"hold:{match.id}:{beat.at_ms}", match.id, beat.at_ms, "outage")
+        outcome = await self._log.execute(SERVER, hold, self._ports.now_ms())
+        if isinstance(outcome, Accepted) and outcome.is_new:
+            log.info("clock stood still", room=self.room_id, why=hold.why, since_ms=hold.since_ms)
+
     async def _tick(self, at_ms: int) -> None:
-        """Commits the events that are due by `at_ms`, unless another node is responsible."""
+        """Commits the events that are due by `at_ms`, unless another node is responsible.
+
+        It waits for the commands that arrived in time and that the store did not answer.
+        """
         deadline_ms, v = self._tick_ms(), self._log.state.v
-        if deadline_ms is None or at_ms < deadline_ms:
+        if deadline_ms is None or at_ms < deadline_ms or self._retry_wait_ms():
             return
         tick = Tick(f"tick:{v}", at_ms)
-        outcome = await self._log.execute(SERVER, tick, self._ports.now_ms())
+        now_ms = self._ports.now_ms()
+        outcome = await self._log.execute(SERVER, tick, now_ms, not_before_ms=deadline_ms)
         if isinstance(outcome, Rejected):
             self._refused_tick_v = v
             log.error("tick refused", room=self.room_id, v=v, reason=outcome.message)
@@ -465,11 +523,16 @@ class RoomRunner:
         if tick_ms is not None:
             # If the clock was set back, the last event is in the future, and the wait starts then.
             wait_ms = tick_ms - max(self._ports.now_ms(), room.changed_ms)
-            waits.append((wait_ms, Wake(tick_ms=tick_ms)))
+            waits.append((max(wait_ms, self._retry_wait_ms()), Wake(tick_ms=tick_ms)))
         if change_ms is not None:
             waits.append((change_ms - self._ports.uptime_ms(), Wake(change_ms=change_ms)))
         wait_ms, wake = min(waits, key=itemgetter(0))
         self._timer.set(wake, max(0, wait_ms) / 1000)
+
+    def _retry_wait_ms(self) -> int:
+        """The time for which a command may still come again that had no answer; 0 for none."""
+        end_ms = self._log.retries_end_ms
+        return 0 if end_ms is None else max(0, end_ms - self._ports.uptime_ms())
 
     def _tick_ms(self) -> int | None:
         """Returns the time of this node's next tick; None for never, or if the rules refused it."""

@@ -4,7 +4,7 @@ import { drawAgain } from "/client/web/pages/room/after.js";
 import { drawAiForm } from "/client/web/pages/room/ai-form.js";
 import { Opponent } from "/client/web/pages/room/opponent.js";
 import { render } from "/client/web/shell/elements.js";
-import { permits } from "/client/web/shell/viewer.js";
+import { permits } from "/client/web/pages/room/viewer.js";
 import { aiFields, parseStrategy, strategyChoice } from "/client/web/shell/words.js";
 import { assert, assertEqual, flushPromises, test } from "./testing.js";
 

@@ -405,3 +405,30 @@ test("messages on a dropped socket are ignored", async () => {
     onmessage({ data: '{"t":"presence","room":"r","seats":[true,true],"watching":0}' });
     assertEqual(server.delivered, ["welcome"]);
 });
+
+test("the server's time is that of the pong with the shortest way, of the last eight", async () => {
+    const server = new FakeServer();
+    assert(server.connection.serverTime_ms < 0, "before the welcome it is no time");
+    server.connection.start();
+    await flushPromises();
+    server.socket.onopen();
+    server.now_ms = 500; // the welcome takes 400 ms
+    server.send({ ...WELCOME, at: 1_000_100 });
+    assertEqual(server.connection.serverTime_ms, 1_000_100);
+    const pong = (way_ms) => server.send({ t: "pong", at: 1_000_000 + server.now_ms - way_ms });
+    for (const way_ms of [90, 20, 300, 70]) pong(way_ms);
+    assertEqual(server.connection.serverTime_ms, 1_000_000 + server.now_ms - 20);
+    for (let i = 0; i < 8; i++) pong(200);
+    assertEqual(server.connection.serverTime_ms, 1_000_000 + server.now_ms - 200);
+});
+
+test("the next socket's server has its own time", async () => {
+    const server = new FakeServer();
+    await server.connect();
+    server.send({ t: "pong", at: 5000 });
+    server.socket.onclose({ code: 1006 });
+    await server.advance(MAX_BACKOFF_MS);
+    server.socket.onopen();
+    server.send({ ...WELCOME, at: server.now_ms + 100 });
+    assertEqual(server.connection.serverTime_ms, server.now_ms + 100);
+});

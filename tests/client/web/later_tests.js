@@ -43,8 +43,13 @@ test("a room needs only the parts that it shows", () => {
 test("only a match between two people expects the opponent's part", () => {
     assertEqual(expected(), ["after", "opponent"]);
     assertEqual(expected({ may: ["let_ai_play"] }), ["after", "opponent", "thinking"]);
-    assertEqual(expected({ seats: [ADA, AI] }), ["after"]);
+    assertEqual(expected({ seats: [ADA, AI] }), ["after", "thinking"]);
     assertEqual(expected({ hasMatch: false }), []);
+});
+
+test("a room with a clock needs it, and loads the AI's thinking after it", () => {
+    const timed = { seats: [ADA, AI], hasMatch: false, clock: "300+3" };
+    assertEqual([needed(timed), expected(timed)], [["clock"], ["thinking"]]);
 });
 
 /** Returns a part whose loads end as `outcomes` say, and what it does to the page. */

@@ -1,6 +1,7 @@
 import { createCommand, describeChoices, keepChoices, readChoices, validChoices } from "/client/web/pages/lobby/choices.js";
 import { choicesThrough, levelOf } from "/client/web/pages/lobby/doors.js";
 import { drawMine, drawPublic } from "/client/web/pages/lobby/rooms.js";
+import { LobbyPage } from "/client/web/pages/lobby/page.js";
 import { render } from "/client/web/shell/elements.js";
 import { assertEqual, test } from "./testing.js";
 
@@ -25,6 +26,9 @@ const ADA = { identity: "ada", name: "Ada" };
 const BEN = { identity: "ben", name: "Ben" };
 const AI = { identity: "ai", name: "AI level 3", kind: "ai", level: 3 };
 
+/** The lists without a filter. */
+const ALL_TIMES = { now_ms: 0, speed: "", pick: () => {} };
+
 /** Returns a room of the lobby. */
 function room(id, state, seats) {
     return { room: id, game: "chess", title: "Chess", options: {}, seats, state, created_ms: 1 };
@@ -38,7 +42,7 @@ function textOf(content) {
 }
 
 /** Returns Ada's model of a lobby with these rooms. */
-const lobbyOf = (...rooms) => ({ you: ADA, lobby: Object.fromEntries(rooms.map((each) => [each.room, each])) });
+const lobbyOf = (...rooms) => ({ you: ADA, waiting: [], lobby: Object.fromEntries(rooms.map((each) => [each.room, each])) });
 
 test("choices that a game does not have become its defaults", () => {
     const before = { game: "chess", opponent: "robot", level: "7", secondLevel: "swindler", side: "1", options: { swap: "no" } };
@@ -50,6 +54,7 @@ test("choices that a game does not have become its defaults", () => {
         secondLevel: "swindler",
         side: "1",
         visibility: "public",
+        atHome: "unlisted",
         invitation: "unlisted",
     });
     assertEqual(validChoices(HEX, { ...before, game: "hex" }).options, { swap: "no" });
@@ -99,7 +104,7 @@ test("the chosen side and opponents become the seats of the room", () => {
     assertEqual(createCommand(duel, 0).seats, [ai, { who: "ai", persona: "swindler" }]);
     assertEqual([choices, friend, { ...friend, invitation: "public" }].map((each) => createCommand(each, 0).visibility), ["public", "unlisted", "public"]);
     const screen = createCommand({ ...choices, opponent: "screen" }, 0);
-    assertEqual([screen.one_screen, screen.seats], [true, undefined]);
+    assertEqual([screen.one_screen, screen.seats, screen.visibility], [true, undefined, "unlisted"]);
 });
 
 test("only a room for two people has the choice of the bot's help, which is kept", () => {
@@ -126,7 +131,7 @@ test("a start position is part of the room, and is not kept for the next one", (
 });
 
 test("the text in place of missing rooms is true", () => {
-    const text = (model) => textOf(drawPublic(model, GAMES, () => {}));
+    const text = (model) => textOf(drawPublic(model, GAMES, () => {}, ALL_TIMES));
     const open = room("o", "open", [BEN, null]);
     const playing = room("p", "playing", [BEN, AI]);
     assertEqual(text({ you: ADA, lobby: null }).includes("Loading"), true);
@@ -140,7 +145,7 @@ test("the text in place of missing rooms is true", () => {
 test("a room is joined beside a person who is there", () => {
     const buttons = (entry) => {
         const parent = document.createElement("div");
-        render(parent, drawPublic(lobbyOf(entry), GAMES, () => {}));
+        render(parent, drawPublic(lobbyOf(entry), GAMES, () => {}, ALL_TIMES));
         const [line] = parent.querySelectorAll("li");
         return [line.querySelectorAll("button").length, line.textContent.includes("Away"), line.classList.contains("left")];
     };
@@ -156,7 +161,9 @@ test("a door and a game make a room", () => {
     const through = (way, before = {}) => choicesThrough(way, CHESS, { game: "chess", side: "1", invitation: "public", ...before });
     assertEqual(createCommand(through("link"), 0).visibility, "unlisted");
     assertEqual(createCommand(through("anyone", { invitation: "unlisted" }), 0).visibility, "public");
-    assertEqual(createCommand(through("screen"), 0).one_screen, true);
+    const screen = choicesThrough("screen", CHESS, { visibility: "public" }, ["Mia", ""]);
+    assertEqual(createCommand(screen, 0).seats, [{ who: "me", name: "Mia" }, { who: "me" }]);
+    assertEqual([createCommand(screen, 0).one_screen, createCommand(screen, 0).visibility], [true, "unlisted"]);
     assertEqual(createCommand(through("hard", { level: "2" }), 0).seats, [{ who: "ai", level: 7 }, { who: "me" }]);
     assertEqual(through("more"), null);
     for (const levels of [1, 2, 3, 5, 6, 8]) {
@@ -170,7 +177,7 @@ test("your own rooms are among your matches and not among the public ones", () =
     const model = lobbyOf(room("m", "playing", [ADA, AI]), room("w", "open", [ADA, null]), room("p", "playing", [BEN, AI]));
     const mine = textOf(drawMine(model, GAMES, null));
     assertEqual(["against AI level 3", "waits for a second player", "Ben"].map((words) => mine.includes(words)), [true, true, false]);
-    assertEqual(textOf(drawPublic(model, GAMES, () => {})).includes("Ada"), false);
+    assertEqual(textOf(drawPublic(model, GAMES, () => {}, ALL_TIMES)).includes("Ada"), false);
     assertEqual(drawMine(lobbyOf(), GAMES, null), null);
 });
 
@@ -187,4 +194,74 @@ test("a match of yours is listed once, with its result", () => {
     assertEqual(turns.map((line) => ["Your turn", "Their turn", "Play on"].find((words) => line.includes(words))), ["Your turn", "Their turn", "Play on"]);
     for (const words of ["Play on", "You won", "You lost", "Draw", "No result"]) assertEqual(text.split(words).length, 2);
     assertEqual(text.includes("waits"), false);
+});
+
+test("a room of tonight stands for its matches, first where the other one offers something", () => {
+    const between = room("r", "finished", [ADA, BEN]);
+    const match = { match: "m", room: "r", game: "chess", title: "Chess", seats: [ADA, BEN], plies: 9, length: "5 moves", started_ms: 1, finished_ms: 2, over: { winner: 0, how: "board", reason: "" } };
+    const running = { ...match, match: "n", room: "s", over: null, finished_ms: null, turn: 1 };
+    const mine = { running: [running], finished: [match], waiting: [], rooms: [between] };
+    const text = (waiting) => textOf(drawMine({ ...lobbyOf(), waiting }, GAMES, mine));
+    const idle = text([]);
+    assertEqual([idle.includes("Play again"), idle.includes("You won")], [true, false]);
+    const offered = text([{ t: "notification", room: "r", what: "rematch", text: "Ben offers a rematch." }]);
+    assertEqual(offered.indexOf("Offers a rematch") < offered.indexOf("Their turn"), true);
+    assertEqual(text([{ t: "notification", room: "s", what: "draw", text: "" }]).includes("Offers a draw"), true);
+});
+
+test("rooms and your matches name their clock and the time that is left, of now", () => {
+    const times = { control: "300+3", left_ms: [200_000, 300_000], since_ms: 1000, running: 0 };
+    const clocked = { clock: "300+3", speed: "blitz", times };
+    const playing = { ...room("r", "playing", [BEN, AI]), ...clocked, length: "4 moves" };
+    const at = (now_ms) => textOf(drawPublic(lobbyOf(playing), GAMES, () => {}, { ...ALL_TIMES, now_ms }));
+    assertEqual(["5+3 · 4 moves", "3:20", "5:00"].every((text) => at(1000).includes(text)), true);
+    assertEqual(at(61_000).includes("2:20"), true);
+    const match = { match: "m", room: "q", game: "chess", title: "Chess", seats: [BEN, ADA], plies: 2, started_ms: 0, turn: 0, ...clocked };
+    const mine = textOf(drawMine(lobbyOf(), GAMES, { running: [match], finished: [], waiting: [] }, 61_000));
+    assertEqual(["against Ben · 5+3", "5:002:20", "Their turn"].every((text) => mine.includes(text)), true);
+});
+
+test("the rooms can be those of one class of time controls", () => {
+    const rooms = [
+        { ...room("a", "open", [BEN, null]), title: "Bullet chess", clock: "60", speed: "bullet" },
+        { ...room("b", "open", [BEN, null]), title: "Slow chess" },
+    ];
+    const parent = document.createElement("div");
+    const picked = [];
+    const titles = (speed) => {
+        render(parent, drawPublic(lobbyOf(...rooms), GAMES, () => {}, { ...ALL_TIMES, speed, pick: (value) => picked.push(value) }));
+        return [...parent.querySelectorAll(".game")].map((title) => title.textContent);
+    };
+    assertEqual(["bullet", "untimed", "rapid"].map(titles), [["Bullet chess"], ["Slow chess"], []]);
+    assertEqual(parent.querySelector(".empty").textContent, "No rapid room waits for a player.");
+    const select = parent.querySelector("select");
+    select.value = "blitz";
+    select.dispatchEvent(new Event("change"));
+    assertEqual(picked, ["blitz"]);
+    assertEqual(textOf(drawPublic(lobbyOf(rooms[1]), GAMES, () => {}, ALL_TIMES)).includes("Bullet"), false);
+});
+
+test("the time control is part of the choices, which keep it", () => {
+    localStorage.clear();
+    const timed = { ...validChoices(CHESS, { game: "chess", opponent: "friend" }), clock: "300+3" };
+    assertEqual([createCommand(timed, 0).clock, "clock" in createCommand(validChoices(CHESS), 0)], ["300+3", false]);
+    keepChoices(timed);
+    assertEqual(readChoices(GAMES)[0].clock, "300+3");
+    assertEqual([describeChoices(CHESS, timed), validChoices(HEX, timed).clock], ["Chess with a friend, 5+3, White", "300+3"]);
+    assertEqual(choicesThrough("easy", CHESS, { clock: "60" }).clock, "60");
+});
+
+test("the lobby is drawn again each second as long as a clock runs in its lists", () => {
+    const times = { control: "300", left_ms: [200_000, 300_000], since_ms: 1000, running: 0 };
+    const timed = { ...room("r", "playing", [BEN, AI]), clock: "300", speed: "blitz", times };
+    const waitsWith = (clock) => {
+        const app = { model: lobbyOf({ ...timed, times: clock }), session: { serverTime_ms: () => 1000 } };
+        const page = new LobbyPage(app);
+        render(document.body, page.draw());
+        const waits = [];
+        window.setTimeout = (_, ms) => waits.push(ms);
+        page.afterDraw();
+        return waits;
+    };
+    assertEqual([waitsWith(times), waitsWith({ ...times, running: null })], [[1000], []]);
 });

@@ -1,5 +1,6 @@
-import { EMPTY_MODEL, apply, follow, headPly, isClosed, withThoughts, withViews } from "/client/web/shell/model.js";
-import { legalMoves, mySeat, permits } from "/client/web/shell/viewer.js";
+import { EMPTY_MODEL, apply, follow, headPly, isClosed, withViews } from "/client/web/shell/model.js";
+import { withThoughts } from "/client/web/ui/thoughts.js";
+import { legalMoves, mySeat, permits } from "/client/web/pages/room/viewer.js";
 import { countText, moveText, pointsText, resultText, scoreText, durationText } from "/client/web/shell/words.js";
 import { drawActions, statusText } from "/client/web/pages/room/actions.js";
 import { assert, assertEqual, test } from "./testing.js";
@@ -18,7 +19,7 @@ async function joined() {
 }
 
 test("the model reads a golden frame of each kind", async () => {
-    const kinds = "ack error joined lobby may pong presence snapshot thinking turn view welcome".split(" ");
+    const kinds = "ack error joined lobby may notification pong presence snapshot thinking turn view welcome".split(" ");
     let model = follow(EMPTY_MODEL, ROOM);
     for (const kind of kinds) model = apply(model, await golden(`server-${kind}`));
     assertEqual(
@@ -228,4 +229,16 @@ test("messages and events of a newer server change nothing but v", async () => {
     assertEqual(apply(model, { t: "forecast", room: ROOM, v: 5 }), model);
     const event = { t: "event", room: ROOM, v: 5, at: 1, kind: "postponed" };
     assertEqual(apply(model, event).room, { ...room, v: 5 });
+});
+
+test("what waits in another room is told once, the latest first, until it is entered", () => {
+    const tell = (room, what) => ({ t: "notification", room, ...(what && { what, text: `${what} in ${room}` }) });
+    const rooms = (model) => model.waiting.map(({ room, what }) => `${room} ${what}`);
+    let model = [tell("a", "turn"), tell("b", "rematch"), tell("a", "draw")].reduce(apply, EMPTY_MODEL);
+    assertEqual(rooms(model), ["a draw", "b rematch"]);
+    assertEqual(rooms(apply(model, tell("a"))), ["b rematch"]);
+    model = follow(model, "a");
+    assertEqual(rooms(model), ["b rematch"]);
+    assertEqual(rooms(apply(model, tell("a", "turn"))), ["b rematch"]);
+    assertEqual(rooms(apply(model, { t: "welcome", identity: "g", name: "G", epoch: "e" })), []);
 });

@@ -3,6 +3,7 @@ import { drawActions } from "/client/web/pages/room/actions.js";
 import { logLine, toastText } from "/client/web/pages/room/events.js";
 import { neededParts } from "/client/web/pages/room/later.js";
 import { Opponent } from "/client/web/pages/room/opponent.js";
+import { RoomClock } from "/client/web/pages/room/clock.js";
 import { drawAgain, drawScore } from "/client/web/pages/room/after.js";
 import { scoreBetween, scorePoints, seriesOf } from "/client/web/pages/room/score.js";
 import { createCommand, validChoices } from "/client/web/pages/lobby/choices.js";
@@ -39,7 +40,9 @@ function actionsOf(model) {
     const parent = document.createElement("div");
     const sent = [];
     const app = { model, command: async (command) => void sent.push(command), update: () => {} };
-    const offers = new Opponent(app).drawOffers(model.room);
+    const clocks = new RoomClock(app, () => {});
+    const offers = new Opponent(app).drawOffers(model.room, clocks.proposedControl(model.room));
+    clocks.stop();
     render(parent, drawActions(app, model.room, offers, drawAgain(app, model.room)));
     const buttons = Object.fromEntries([...parent.querySelectorAll("button")].map((each) => [each.textContent, each]));
     const click = (text) => (buttons[text].click(), sent.at(-1));
@@ -60,6 +63,15 @@ test("the opponent's proposal of the next game is accepted by its version", () =
     assertEqual(click("Accept"), { t: "accept", room: "r", what: "next", v: 12 });
     assertEqual(click("Decline"), { t: "decline", room: "r", what: "next" });
     assertEqual(neededParts(model, model.room).includes("opponent"), true);
+});
+
+test("a proposal names its time control if that is another one", () => {
+    const textWith = (clock) => actionsOf(modelWith({ proposals: [{ ...PROPOSAL, clock }] })).texts[0];
+    assertEqual(["300+3", "-", null].map(textWith), [
+        "Ben proposes Othello (size 6) with the sides swapped, with 5+3 on the clock.",
+        "Ben proposes Othello (size 6) with the sides swapped, without a clock.",
+        "Ben proposes Othello (size 6) with the sides swapped.",
+    ]);
 });
 
 test("one's own proposal can be withdrawn, and a spectator only reads it", () => {
@@ -100,11 +112,11 @@ test("the score goes by players, not by seats", () => {
     assertEqual(scoreBetween(room), [2, 5]);
     const parent = document.createElement("div");
     render(parent, drawScore(room));
-    assertEqual(parent.textContent, "Ada 1 : 2½ Ben");
+    assertEqual(parent.textContent, "Ben 2½ : 1 Ada");
     assertEqual([0, 1, 2, 3].map(scorePoints), ["0", "½", "1", "1½"]);
     const computer = modelWith({ seats: [LEVEL_2, ADA], series: [{ players: ["ada", "ai"], half_points: [0, 2] }] });
     render(parent, drawScore(computer.room));
-    assertEqual(parent.textContent, "the computer 1 : 0 Ada");
+    assertEqual(parent.textContent, "Ada 0 : 1 the computer");
     assertEqual([drawScore(modelWith({}).room), scoreBetween(modelWith({ seats: [ADA, null], series }).room)], [null, null]);
 });
 
@@ -119,7 +131,7 @@ test("a result counts after the snapshot, and an aborted match does not", () => 
 test("two people on one screen have names, of which either may be empty", () => {
     const game = { id: "hex", levels: 3, options: {}, title: "Hex" };
     const choices = (names) => createCommand({ ...validChoices(game, { opponent: "screen", names }) }, 0);
-    const expected = { t: "create", game: "hex", options: {}, visibility: "public", one_screen: true };
+    const expected = { t: "create", game: "hex", options: {}, visibility: "unlisted", one_screen: true };
     assertEqual(choices(["Mia", " Tom "]), { ...expected, seats: [{ who: "me", name: "Mia" }, { who: "me", name: "Tom" }] });
     assertEqual(choices(["Mia", " "]), { ...expected, seats: [{ who: "me", name: "Mia" }, { who: "me" }] });
     assertEqual(choices(undefined), expected);

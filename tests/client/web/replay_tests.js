@@ -1,3 +1,4 @@
+import { clocksByPly, controlOf, drawClock, drawTimeGraph } from "/client/web/pages/replay/times.js";
 import { render } from "/client/web/shell/elements.js";
 import { drawMoves } from "/client/web/ui/moves.js";
 import { ChanceGraph, curveOf, drawChanceBar } from "/client/web/ui/thinking/chance-graph.js";
@@ -157,4 +158,19 @@ test("the players of a list are chosen by name, each by the latest one", () => {
     const seats = (...names) => names.map((name) => ({ identity: name.slice(0, 3).toLowerCase(), name, kind: "guest" }));
     const ai = { identity: "ai", name: "AI level 3", kind: "ai", level: 3 };
     assertEqual(peopleOf([{ seats: seats("Adam", "Ben") }, { seats: [ai, ...seats("Ada")] }]), { ada: "Adam", ben: "Ben" });
+});
+
+test("the clocks of a replay are those after each move, and at the end those of the result", () => {
+    const moves = [{ move: "a" }, { move: "b" }, { move: "c" }, { move: "pass" }];
+    const match = { clock: "300+3", speed: "blitz", moves, left_ms: [299_000, 298_000, 250_000, null], over: { clocks_ms: [250_000, 0] } };
+    assertEqual(clocksByPly(match), [[300_000, 300_000], [299_000, 300_000], [299_000, 298_000], [250_000, 298_000], [250_000, 0]]);
+    assertEqual(clocksByPly({ ...match, over: null }).at(-1), [250_000, 298_000]);
+    assertEqual([controlOf(match), controlOf({})], ["5+3 blitz", ""]);
+    const gone = [];
+    document.body.style.width = "400px";
+    render(document.body, drawTimeGraph({ ...match, spent_ms: [1000, 2000, 48_000, 0], view: null }, 2, (ply) => gone.push(ply)), drawClock({ ...match, view: null }, 3, 1));
+    assertEqual(document.querySelector("svg").getAttribute("aria-label"), "Time left: First from 5:00 to 4:10, Second from 5:00 to 0:00");
+    const box = document.querySelector("svg").getBoundingClientRect();
+    document.querySelector("svg").dispatchEvent(new MouseEvent("click", { clientX: box.left + box.width * 0.74 }));
+    assertEqual([gone, document.querySelector(".digits").textContent], [[3], "4:58"]);
 });

@@ -1,5 +1,5 @@
 import { EMPTY_MODEL, apply, follow, headPly } from "/client/web/shell/model.js";
-import { legalMoves, viewerSeat } from "/client/web/shell/viewer.js";
+import { legalMoves, viewerSeat } from "/client/web/pages/room/viewer.js";
 import { drawActions, statusText } from "/client/web/pages/room/actions.js";
 import { logLine, toastText } from "/client/web/pages/room/events.js";
 import { Opponent } from "/client/web/pages/room/opponent.js";

@@ -1,7 +1,8 @@
 import { drawArrows } from "/client/web/board/arrows.js";
 import { layOut } from "/client/web/board/geometry.js";
 import { render } from "/client/web/shell/elements.js";
-import { EMPTY_MODEL, apply, assessed, follow, thoughtsOf, withThoughts } from "/client/web/shell/model.js";
+import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
+import { assessed, thoughtsOf, withThoughts } from "/client/web/ui/thoughts.js";
 import { ThinkingPanel, drawThinkingSetting, thoughtFor } from "/client/web/ui/thinking/panel.js";
 import { assert, assertEqual, test } from "./testing.js";
 

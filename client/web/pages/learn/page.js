@@ -1,61 +1,32 @@
 /**
  * The lessons by topic, each as a card with a small picture of its search.
  *
- * @import {App, Page} from "../../shell/app.js"
+ * @import {Page} from "../../shell/app.js"
  * @import {LessonSummary} from "../../shell/api.js"
  * @import {Content} from "../../shell/elements.js"
  */
 
 import { listLessons } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
+import { ReadPage } from "../../ui/reading/read-page.js";
 import { clientFile } from "../../shell/style-sheets.js";
 import { countText } from "../../shell/words.js";
 import { lessonProgress, progressText } from "../../lesson/progress/progress.js";
 
 /** @implements {Page} */
-export class LearnPage {
-    #app;
+export class LearnPage extends ReadPage {
     /** @type {{title: string, lessons: LessonSummary[]}[] | null} */
     #topics = null;
     /** The words with their lessons, once the reader has opened them. @type {Record<string, [string, string]> | null} */
     #words = null;
-    /** Why the lessons could not be loaded. @type {string | null} */
-    #failure = null;
-
-    /** @param {App} app */
-    constructor(app) {
-        this.#app = app;
-    }
-
-    start() {
-        void this.#load();
-    }
-
-    stop() {}
-
-    onModelChange() {}
-
-    onReconnect() {
-        if (this.#failure !== null) void this.#load();
-    }
-
-    onKey() {}
-
-    afterDraw() {}
 
     title() {
         return "Learn – Plyroom";
     }
 
-    async #load() {
-        this.#failure = null;
-        this.#app.update();
-        try {
-            this.#topics = await listLessons();
-        } catch (error) {
-            this.#failure = error instanceof Error ? error.message : String(error);
-        }
-        this.#app.update();
+    /** @override */
+    async read() {
+        this.#topics = await listLessons();
     }
 
     /** @returns {Content} */
@@ -82,13 +53,7 @@ export class LearnPage {
     }
 
     #drawTopics() {
-        if (this.#failure !== null)
-            return h(
-                "div",
-                { class: "card failure", role: "alert" },
-                h("p", null, this.#failure),
-                h("button", { onclick: () => void this.#load() }, "Try again"),
-            );
+        if (this.failure !== null) return this.drawFailure();
         if (this.#topics === null) return h("p", { class: "muted", role: "status" }, "Loading the lessons…");
         let number = 0;
         const topics = this.#topics.map(({ title, lessons }, topic) =>
@@ -129,9 +94,9 @@ export class LearnPage {
         try {
             this.#words ??= (await import("../../glass/text/words.js")).WORDS;
         } catch {
-            this.#failure = "The server did not send this part of the page.";
+            this.failure = "The server did not send this part of the page.";
         }
-        this.#app.update();
+        this.app.update();
     }
 }
 

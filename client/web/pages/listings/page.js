@@ -2,12 +2,13 @@
  * The printed listings, and what to correct in them: each as it is typed, run on four trees and on one
  * of the reader's, beside the right search.
  *
- * @import {App, Page} from "../../shell/app.js"
+ * @import {Page} from "../../shell/app.js"
  * @import {Content, VNode} from "../../shell/elements.js"
  */
 
 import { readListings, runListings } from "../../glass/trace/requests.js";
 import { h } from "../../shell/elements.js";
+import { ReadPage } from "../../ui/reading/read-page.js";
 import { countText } from "../../shell/words.js";
 
 /** A line: its parts, each with whether it was added, and whether it is at fault. @typedef {{parts: [string, boolean][], is_fault: boolean}} ListingLine */
@@ -20,69 +21,39 @@ import { countText } from "../../shell/words.js";
 const FIRST_TREE = "max(A: min(7, 4, 9), B: min(3, 8, 2))";
 
 /** @implements {Page} */
-export class ListingsPage {
-    #app;
+export class ListingsPage extends ReadPage {
     /** @type {ListingsBody | null} */
     #body = null;
     /** The results on the reader's tree, by listing. @type {Record<string, Result> | null} */
     #own = null;
     #tree = FIRST_TREE;
-    /** Why the page could not be loaded. @type {string | null} */
-    #failure = null;
     /** Why the reader's tree could not be run. @type {string | null} */
     #problem = null;
     #isRunning = false;
-
-    /** @param {App} app */
-    constructor(app) {
-        this.#app = app;
-    }
-
-    start() {
-        void this.#load();
-    }
-
-    stop() {}
-
-    onModelChange() {}
-
-    onReconnect() {
-        if (this.#failure !== null) void this.#load();
-    }
-
-    onKey() {}
-
-    afterDraw() {}
 
     title() {
         return "The printed listings – Plyroom";
     }
 
-    async #load() {
-        this.#failure = null;
-        this.#app.update();
-        try {
-            this.#body = await readListings();
-        } catch (error) {
-            this.#failure = error instanceof Error ? error.message : String(error);
-        }
-        this.#app.update();
+    /** @override */
+    async read() {
+        this.#body = await readListings();
     }
 
     async #run() {
         if (this.#isRunning) return;
         this.#isRunning = true;
         this.#problem = null;
-        this.#app.update();
+        this.app.update();
         try {
             this.#own = (await runListings(this.#tree)).results;
-            this.#app.announce("The listings have run on your tree.");
+            this.app.announce("The listings have run on your tree.");
         } catch (error) {
             this.#own = null;
             this.#problem = error instanceof Error ? error.message : String(error);
         }
         this.#isRunning = false;
-        this.#app.update();
+        this.app.update();
     }
 
     /** @returns {Content} */
@@ -102,13 +73,7 @@ export class ListingsPage {
     }
 
     #drawBody() {
-        if (this.#failure !== null)
-            return h(
-                "div",
-                { class: "card failure", role: "alert" },
-                h("p", null, this.#failure),
-                h("button", { onclick: () => void this.#load() }, "Try again"),
-            );
+        if (this.failure !== null) return this.drawFailure();
         const body = this.#body;
         if (body === null) return h("p", { class: "muted", role: "status" }, "Running the listings…");
         return [

@@ -6,6 +6,7 @@
  * @import {Create} from "../../shell/protocol.js"
  */
 
+import { controlText } from "../../ui/clock/clock.js";
 import { PERSONAS, STRATEGIES, aiFields, parseStrategy, sideName, strategyChoice } from "../../shell/words.js";
 
 /**
@@ -16,16 +17,21 @@ import { PERSONAS, STRATEGIES, aiFields, parseStrategy, sideName, strategyChoice
  * @property {string} level of the AI: a number, the id of a persona, or the choice of a strategy
  * @property {string} secondLevel of the second AI, when two play
  * @property {"0" | "1" | "random"} side
- * @property {"public" | "unlisted"} visibility
+ * @property {"public" | "unlisted"} visibility of a room with an AI
+ * @property {"public" | "unlisted"} atHome the visibility of a room for one screen; by default nobody
+ *     else sees it
  * @property {"public" | "unlisted"} invitation the visibility of a room for a friend; by default only
  *     people with its link find it
  * @property {"all" | "spectators" | "after"} [thinking] who may see the AI's thinking during a match;
  *     everyone by default
  * @property {boolean} [help] whether the bot may help both of two people with positions
+ * @property {string} [clock] the text of the time control; a match without a clock has none
  * @property {[string, string]} [names] of the two people on one screen, empty where a side has none
  * @property {string | null} [start] the position from which the match starts, as text; it is not kept
  */
 
+/** Maximum length of a person's name on one screen, in characters. */
+export const MAX_NAME = 24;
 /** The number of choices that the lobby offers again with one click. */
 export const MAX_OFFERED = 3;
 /** The number of choices that the browser keeps, the latest first. */
@@ -52,9 +58,11 @@ export function validChoices(game, before = {}) {
         secondLevel: validLevel(game, before.secondLevel),
         side: oneOf(before.side, ["0", "1", "random"], "0"),
         visibility: oneOf(before.visibility, ["public", "unlisted"], "public"),
+        atHome: oneOf(before.atHome, ["public", "unlisted"], "unlisted"),
         invitation: oneOf(before.invitation, ["public", "unlisted"], "unlisted"),
         ...(before.thinking === "spectators" || before.thinking === "after" ? { thinking: before.thinking } : null),
         ...(before.help === true ? { help: true } : null),
+        ...(typeof before.clock === "string" ? { clock: before.clock } : null),
         ...(Array.isArray(before.names) && before.names.length === 2 ? { names: before.names } : null),
     };
 }
@@ -96,7 +104,8 @@ export function createCommand(choices, chance) {
     const hasAi = choices.opponent === "ai" || choices.opponent === "duel";
     const thinking = hasAi && choices.thinking ? { thinking: choices.thinking } : null;
     const help = choices.opponent === "friend" && choices.help ? { help: true } : null;
-    const room = /** @type {const} */ ({ t: "create", game, options, visibility, ...start, ...thinking, ...help });
+    const clock = choices.clock === undefined ? null : { clock: choices.clock };
+    const room = /** @type {const} */ ({ t: "create", game, options, visibility, ...start, ...thinking, ...help, ...clock });
     if (choices.opponent === "screen") return { ...room, one_screen: true, ...namedSeats(choices.names ?? ["", ""]) };
     return { ...room, seats: seatsFor(choices, chance) };
 }
@@ -105,8 +114,8 @@ export function createCommand(choices, chance) {
  * Whether anyone finds the room, or only people with its link.
  * @param {Choices} choices
  */
-export function visibilityOf({ opponent, visibility, invitation }) {
-    return opponent === "friend" ? invitation : visibility;
+export function visibilityOf({ opponent, visibility, atHome, invitation }) {
+    return { friend: invitation, screen: atHome, ai: visibility, duel: visibility }[opponent];
 }
 
 /**
@@ -143,7 +152,7 @@ function aiSeat(level) {
  * @param {GameDescription} game
  * @param {Choices} choices
  */
-export function describeChoices(game, { options, opponent, level, secondLevel, side, help, invitation }) {
+export function describeChoices(game, { options, opponent, level, secondLevel, side, help, invitation, clock }) {
     const changed = Object.entries(options).filter(([name, value]) => value !== game.options[name]?.default);
     const duelText = `${levelText(level)} against ${levelText(secondLevel)}`;
     const opponentText = { friend: "", screen: "", ai: levelText(level), duel: duelText };
@@ -154,6 +163,7 @@ export function describeChoices(game, { options, opponent, level, secondLevel, s
         opponent === "friend" || opponent === "screen" ? titles[opponent] : game.title,
         changed.map(([name, value]) => inSentence(phraseOf(game.options[name], value))).join(", "),
         opponentText[opponent],
+        clock === undefined ? "" : controlText(clock),
         hasSide ? sideText : "",
         opponent === "friend" && help ? "with the bot's help" : "",
         opponent === "friend" && invitation === "public" ? "open to anyone" : "",

@@ -8,8 +8,9 @@
  */
 
 import { h } from "../../shell/elements.js";
-import { validChoices } from "./choices.js";
+import { MAX_NAME, validChoices } from "./choices.js";
 
+/** @typedef {[string, string]} Names */
 /** @typedef {"link" | "anyone" | "easy" | "medium" | "hard" | "more" | "screen"} Way */
 
 /**
@@ -41,9 +42,9 @@ const DOORS = [
 const HEADINGS = {
     link: "Choose a game to play with your friend",
     anyone: "Choose a game for you and whoever joins",
-    easy: "Choose a game: the computer plays easily",
-    medium: "Choose a game: the computer plays well",
-    hard: "Choose a game: the computer plays hard",
+    easy: "Choose a game: the computer plays at its lowest level",
+    medium: "Choose a game: the computer plays at its middle level",
+    hard: "Choose a game: the computer plays at a high level",
     more: "Choose a game, then how the computer plays",
     screen: "Choose a game for two on this screen",
 };
@@ -59,9 +60,11 @@ export function headingOf(way) {
 /**
  * @param {Way | null} open the open door's way
  * @param {(way: Way | null) => void} pick
+ * @param {Names} names
+ * @param {(names: Names) => void} write
  * @returns {VNode}
  */
-export function drawDoors(open, pick) {
+export function drawDoors(open, pick, names, write) {
     const drawWay = (/** @type {Way} */ way, /** @type {string} */ text, /** @type {string} */ kind) =>
         h(
             "button",
@@ -84,19 +87,44 @@ export function drawDoors(open, pick) {
             entries.length > 0
                 ? h("div", { class: "ways", role: "group", "aria-label": title }, entries.map(([each, text]) => drawWay(each, text, "way")))
                 : null,
+            open === "screen" && way === "screen" ? drawNames(names, write) : null,
         );
     });
     return h("ul", { class: "doors", "aria-label": "Play" }, doors);
 }
 
 /**
+ * The names of the two people on this screen, who need none.
+ * @param {Names} names
+ * @param {(names: Names) => void} write
+ */
+function drawNames(names, write) {
+    const field = (/** @type {number} */ seat, /** @type {string} */ label, /** @type {string} */ placeholder) =>
+        h("input", {
+            key: seat,
+            ".value": names[seat] ?? "",
+            "aria-label": label,
+            placeholder,
+            maxlength: MAX_NAME,
+            autocomplete: "off",
+            oninput: (/** @type {Event} */ { currentTarget }) => {
+                if (!(currentTarget instanceof HTMLInputElement)) return;
+                write(seat === 0 ? [currentTarget.value, names[1]] : [names[0], currentTarget.value]);
+            },
+        });
+    return h("div", { class: "names", key: "names" }, field(0, "Who begins", "Name 1"), field(1, "Who is second", "Name 2"));
+}
+
+/**
  * The choices for a game that is clicked while a door is open; null if its sheet asks for the rest.
  * @param {Way} way
  * @param {GameDescription} game
- * @param {Partial<Choices>} before the user's latest choices for this game
+ * @param {Partial<Choices>} before the user's latest choices for this game, with the time control of
+ *     now
+ * @param {Names} names of the two people on one screen
  * @returns {Choices | null}
  */
-export function choicesThrough(way, game, before) {
+export function choicesThrough(way, game, before, names) {
     const choices = validChoices(game, before);
     switch (way) {
         case "link":
@@ -104,7 +132,7 @@ export function choicesThrough(way, game, before) {
         case "anyone":
             return { ...choices, opponent: "friend", invitation: "public" };
         case "screen":
-            return { ...choices, opponent: "screen" };
+            return { ...choices, opponent: "screen", names };
         case "more":
             return null;
         default:

@@ -28,9 +28,10 @@ const MIN_GAMES_TO_SEARCH = 5;
  * @param {string} heading
  * @param {string} searched the text to find in the names of the games
  * @param {Handlers} handlers
+ * @param {Content} [clock] the choice of the time control
  * @returns {VNode}
  */
-export function drawGames(games, heading, searched, handlers) {
+export function drawGames(games, heading, searched, handlers, clock = null) {
     const text = searched.trim().toLowerCase();
     const matching = games.filter(({ id, title, aliases }) =>
         [title, id, ...(aliases ?? [])].join(" ").toLowerCase().includes(text),
@@ -44,6 +45,7 @@ export function drawGames(games, heading, searched, handlers) {
             "div",
             { class: "games-head" },
             h("h2", { id: "games-heading" }, heading),
+            clock && h("div", { class: "games-clock", key: "clock" }, clock),
             games.length >= MIN_GAMES_TO_SEARCH ? drawSearch(searched, matching, handlers) : null,
         ),
         h(
@@ -119,7 +121,7 @@ export function drawOffered(games, offered, isBusy, play) {
         return h(
             "button",
             { ...attributes, key: `offered ${i}`, onclick: () => play(choices) },
-            h("span", { class: "what" }, describeChoices(game, choices), ": "),
+            h("span", { class: "what" }, describeChoices(game, choices), h("span", { class: "visually-hidden" }, ": ")),
             h("b", null, VERBS[choices.opponent]),
         );
     });

@@ -6,9 +6,10 @@
  * @import {GameDescription, LessonSummary, MatchSummary, MyMatches} from "../../shell/api.js"
  * @import {Content} from "../../shell/elements.js"
  * @import {Choices} from "./choices.js"
- * @import {Way} from "./doors.js"
+ * @import {Names, Way} from "./doors.js"
  * @import {Model} from "../../shell/model.js"
  * @import {GameSheet} from "./sheet.js"
+ * @import {ClockField} from "../../ui/clock/field.js"
  */
 
 import { ApiError, listGames, listLessons, listMatches, listMyMatches } from "../../shell/api.js";
@@ -18,13 +19,16 @@ import { MAX_OFFERED, createCommand, keepChoices, readChoices, validChoices } fr
 import { choicesThrough, drawDoors, headingOf } from "./doors.js";
 import { drawGames, drawOffered } from "./games.js";
 import { drawLatest, drawLearn, drawTerminal } from "./inside.js";
-import { drawMine, drawPublic } from "./rooms.js";
+import { drawMine, drawPublic, isOneScreen } from "./rooms.js";
 import { sentence } from "../../shell/words.js";
 
 /** Maximum number of finished matches in the lobby. */
 const MAX_LATEST_MATCHES = 5;
 /** Shortest time between two requests for your matches, in milliseconds. */
 const REFRESH_MS = 5000;
+
+/** The clocks in the lists show seconds. */
+const TICK_MS = 1000;
 
 /** The screens with one column, on which your matches stand above the games. */
 const narrow = matchMedia("(max-width: 860px)");
@@ -48,8 +52,16 @@ export class LobbyPage {
     /** The text to find in the names of the games. */
     #searched = "";
     #isCreating = false;
+    /** The class of time controls of the rooms in the list, "" for all. */
+    #speed = "";
+    /** Draws the times that are left again; it runs while a list has some. */
+    #ticking = 0;
     /** The open door. @type {Way | null} */
     #way = null;
+    /** The time control of what a door starts; it is loaded when a door is opened. @type {ClockField | null} */
+    #clock = null;
+    /** The names of two people on this screen. @type {Names} */
+    #names = ["", ""];
     /** The latest finished matches; null before they arrive. @type {MatchSummary[] | null} */
     #latest = shown.latest;
     /** All lessons, in the recommended order. @type {LessonSummary[]} */
@@ -77,6 +89,7 @@ export class LobbyPage {
 
     stop() {
         this.#isStopped = true;
+        clearTimeout(this.#ticking);
         this.#sheet?.close();
         narrow.removeEventListener("change", this.#onResize);
         this.#app.session.watchLobby(false);
@@ -84,8 +97,8 @@ export class LobbyPage {
 
     /** @param {Model} before */
     onModelChange(before) {
-        const { lobby, you } = this.#app.model;
-        if (you && before.you !== you) void this.#refreshMine(0);
+        const { lobby, you, waiting } = this.#app.model;
+        if (you && (before.you !== you || before.waiting !== waiting)) void this.#refreshMine(0);
         else if (you && before.lobby && before.lobby !== lobby) void this.#refreshMine(REFRESH_MS);
     }
 
@@ -95,7 +108,12 @@ export class LobbyPage {
 
     onKey() {}
 
-    afterDraw() {}
+    /** Sets the timer for the next texts of the clocks in the lists, each second. */
+    afterDraw() {
+        clearTimeout(this.#ticking);
+        if (document.querySelector(".left-time.runs") && !this.#isStopped)
+            this.#ticking = window.setTimeout(() => this.#app.update(), TICK_MS);
+    }
 
     title() {
         return "Plyroom";
@@ -105,6 +123,7 @@ export class LobbyPage {
         try {
             this.#games = await listGames();
             this.#kept = readChoices(this.#games);
+            this.#names = this.#kept.find(({ names }) => names)?.names ?? this.#names;
             this.#app.update();
             // The next click may open a sheet; if this fails, that click tries again.
             loadSheet().catch(() => {});
@@ -129,6 +148,7 @@ export class LobbyPage {
         if (this.#isStopped) return;
         try {
             shown.mine = this.#mine = await listMyMatches();
+            this.#app.noteWaiting(this.#mine);
         } catch (error) {
             // They stay as they are; the next change of the lobby requests them again.
             if (!(error instanceof ApiError || error instanceof TypeError)) throw error;
@@ -140,7 +160,8 @@ export class LobbyPage {
     draw() {
         const join = (/** @type {string} */ room) => this.#app.navigate(`/room/${room}`, { sit: true });
         const games = this.#games ?? [];
-        const mine = drawMine(this.#app.model, games, this.#mine);
+        const now_ms = this.#app.session.serverTime_ms();
+        const mine = drawMine(this.#app.model, games, this.#mine, now_ms);
         const isNarrow = narrow.matches;
         return h(
             "div",
@@ -151,14 +172,17 @@ export class LobbyPage {
                 { class: "play" },
                 drawOffered(games, this.#kept.slice(0, MAX_OFFERED), this.#isCreating, (choices) => void this.#play(choices)),
                 isNarrow ? mine : null,
-                drawDoors(this.#way, (way) => this.#openDoor(way)),
+                drawDoors(this.#way, (way) => this.#openDoor(way), this.#names, (names) => {
+                    this.#names = names;
+                    this.#app.update();
+                }),
                 this.#drawGames(),
             ),
             h(
                 "div",
                 { class: "lists" },
                 isNarrow ? null : mine,
-                drawPublic(this.#app.model, games, join),
+                drawPublic(this.#app.model, games, join, { now_ms, speed: this.#speed, pick: (speed) => this.#pickSpeed(speed) }),
                 drawLearn(this.#lessons),
                 drawLatest(this.#latest, Date.now()),
                 drawTerminal(),
@@ -166,13 +190,32 @@ export class LobbyPage {
         );
     }
 
+    /** @param {string} speed */
+    #pickSpeed(speed) {
+        this.#speed = speed;
+        this.#app.update();
+    }
+
     /** @param {Way | null} way */
     #openDoor(way) {
         this.#way = way;
+        if (way !== null && this.#clock === null) void this.#loadClock();
         this.#app.announce(way === null ? "" : headingOf(way));
-        // On a narrow screen the games are below the doors.
-        const heading = way !== null && narrow.matches ? document.querySelector("#games-heading") : null;
+        // On a narrow screen the games are below the doors; the names of two on this screen are in theirs.
+        const heading = way !== null && way !== "screen" && narrow.matches ? document.querySelector("#games-heading") : null;
         heading?.scrollIntoView({ block: "start" });
+    }
+
+    async #loadClock() {
+        const loaded = await import("../../ui/clock/field.js").catch(() => null);
+        if (!loaded) return this.#app.toast("The server did not send this part of the page; try again.");
+        this.#clock ??= new loaded.ClockField(this.#kept[0]?.clock ?? null, () => this.#app.update());
+        this.#app.update();
+    }
+
+    /** The time control of what a door starts: as it is chosen, or else as it was the last time. */
+    #chosenClock() {
+        return { clock: this.#clock ? (this.#clock.value ?? undefined) : this.#kept[0]?.clock };
     }
 
     #drawGames() {
@@ -186,14 +229,15 @@ export class LobbyPage {
         const open = (/** @type {GameDescription} */ game) => void this.#open(game);
         const way = this.#way;
         const startsAtOnce = way !== null && way !== "more";
-        return drawGames(games, headingOf(way), this.#searched, {
-            pick: (game) => (startsAtOnce ? this.#start(way, game) : open(game)),
+        const handlers = {
+            pick: (/** @type {GameDescription} */ game) => (startsAtOnce ? this.#start(way, game) : open(game)),
             choose: startsAtOnce ? open : null,
-            search: (text) => {
+            search: (/** @type {string} */ text) => {
                 this.#searched = text;
                 this.#app.update();
             },
-        });
+        };
+        return drawGames(games, headingOf(way), this.#searched, handlers, way === null ? null : this.#clock?.drawSelect());
     }
 
     /**
@@ -202,7 +246,8 @@ export class LobbyPage {
      * @param {GameDescription} game
      */
     #start(way, game) {
-        const choices = choicesThrough(way, game, this.#before(game, false) ?? {});
+        const before = { ...this.#before(game, false), ...this.#chosenClock() };
+        const choices = choicesThrough(way, game, before, this.#names);
         if (choices) void this.#play(choices);
     }
 
@@ -220,8 +265,8 @@ export class LobbyPage {
      * @param {GameDescription} game
      */
     async #open(game) {
-        const before = this.#before(game);
-        const through = this.#way && this.#way !== "more" ? choicesThrough(this.#way, game, before ?? {}) : null;
+        const before = { ...this.#before(game), ...(this.#way !== null && this.#chosenClock()) };
+        const through = this.#way && this.#way !== "more" ? choicesThrough(this.#way, game, before, this.#names) : null;
         const choices = through ?? validChoices(game, this.#way === "more" ? { ...before, opponent: "ai" } : before);
         const sheets = await loadSheet().catch(() => null);
         if (sheets === null) return this.#app.toast("The server did not send this part of the page; try again.");
@@ -241,8 +286,34 @@ export class LobbyPage {
         this.#app.update();
         const refusal = await this.#create(choices);
         this.#isCreating = false;
-        if (refusal !== null) this.#app.toast(sentence(refusal.message));
+        if (refusal?.code === "clock.refused" && this.#clock?.isOther) this.#clock.refuse(refusal.message);
+        else if (refusal !== null) this.#app.toast(sentence(refusal.message));
         this.#app.update();
+    }
+
+    /**
+     * The user's running match of the same game on one screen, which a new one would stand beside.
+     * @param {Choices} choices
+     */
+    #unfinished({ game, opponent }) {
+        if (opponent !== "screen") return undefined;
+        return this.#mine?.running.find((match) => match.game === game && isOneScreen(match));
+    }
+
+    /**
+     * Asks whether to go on with an unfinished match.
+     * @param {MatchSummary} match
+     */
+    async #goesOn({ title, length, plies }) {
+        const dialogs = await import("../../ui/dialogs.js").catch(() => null);
+        if (dialogs === null) return false;
+        const answer = await dialogs.openDialog({
+            title: `Go on with ${title}?`,
+            name: "confirm",
+            content: h("p", null, `Your match on this screen is not over${plies > 0 ? `: ${length}` : ""}. A new one does not end it.`),
+            buttons: [h("button", { value: "new" }, "New match"), h("button", { value: "on", class: "main", autofocus: true }, "Go on")],
+        });
+        return answer !== "new";
     }
 
     /**
@@ -251,6 +322,11 @@ export class LobbyPage {
      * @returns {Promise<CommandError | null>}
      */
     async #create(choices) {
+        const unfinished = this.#unfinished(choices);
+        if (unfinished && (await this.#goesOn(unfinished))) {
+            this.#app.navigate(`/room/${unfinished.room}`);
+            return null;
+        }
         try {
             const { room } = await this.#app.session.command(createCommand(choices, Math.random()));
             keepChoices(choices);

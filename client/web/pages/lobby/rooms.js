@@ -3,7 +3,7 @@
  * match.
  *
  * @import {GameDescription, MatchSummary, MyMatches} from "../../shell/api.js"
- * @import {Occupant, RoomSummary} from "../../shell/protocol.js"
+ * @import {ClockState, Occupant, RoomSummary} from "../../shell/protocol.js"
  * @import {Content, VNode} from "../../shell/elements.js"
  * @import {Model} from "../../shell/model.js"
  */
@@ -12,6 +12,7 @@ import { drawPicture } from "../../board/pictures/picture.js";
 import { h } from "../../shell/elements.js";
 import { isolated } from "../../shell/isolation.js";
 import { icon } from "../../shell/icons.js";
+import { SPEEDS, controlText, readingOf, wholeTimeText } from "../../ui/clock/clock.js";
 import { agoText, isDraw, occupantName, optionsText, sideName } from "../../shell/words.js";
 
 /**
@@ -19,24 +20,56 @@ import { agoText, isDraw, occupantName, optionsText, sideName } from "../../shel
  * @param {Model} model
  * @param {GameDescription[]} games
  * @param {(room: string) => void} join
+ * @param {Times} times
  * @returns {VNode}
  */
-export function drawPublic({ lobby, you }, games, join) {
+export function drawPublic({ lobby, you }, games, join, times) {
     const rooms = Object.values(lobby ?? {}).sort((a, b) => b.created_ms - a.created_ms);
-    const others = rooms.filter((room) => !hasSeat(room, you?.identity));
+    const all = rooms.filter((room) => !hasSeat(room, you?.identity));
+    const others = all.filter((room) => times.speed === "" || (room.speed ?? "untimed") === times.speed);
     const open = others.filter((room) => room.state === "open");
     const playing = others.filter((room) => room.state === "playing");
-    const draw = (/** @type {RoomSummary} */ room) => drawRoom(room, gameOf(games, room.game), join);
+    const draw = (/** @type {RoomSummary} */ room) => drawRoom(room, gameOf(games, room.game), join, times.now_ms);
     return h(
         "section",
         { class: "rooms", "aria-label": "Public rooms", key: "public" },
-        h("h2", null, "Waiting for a player"),
+        h("h2", null, "Waiting for a player", all.some(({ clock }) => clock) || times.speed ? drawSpeeds(times) : null),
         open.length > 0
             ? h("ul", { class: "card list open", key: "open" }, open.map(draw))
-            : h("p", { class: "muted empty", key: "no open" }, emptyText(lobby !== null, playing.length > 0)),
+            : h("p", { class: "muted empty", key: "no open" }, times.speed ? `No ${times.speed} room waits for a player.` : emptyText(lobby !== null, playing.length > 0)),
         playing.length > 0 ? h("h2", null, "Being played") : null,
         playing.length > 0 ? h("ul", { class: "card list playing", key: "playing" }, playing.map(draw)) : null,
     );
+}
+
+/**
+ * What the lists need of clocks: the server's time, and the class of time controls whose rooms are
+ * shown, "" for all.
+ * @typedef {{now_ms: number, speed: string, pick: (speed: string) => void}} Times
+ */
+
+/** @param {Times} times */
+function drawSpeeds({ speed, pick }) {
+    const onchange = (/** @type {Event} */ { currentTarget }) =>
+        currentTarget instanceof HTMLSelectElement && pick(currentTarget.value);
+    return h(
+        "select",
+        { class: "small", key: "speed", "aria-label": "Rooms with this time", ".value": speed, onchange },
+        Object.entries(SPEEDS).map(([value, title]) => h("option", { key: `o${value}`, value }, title)),
+    );
+}
+
+/**
+ * What a side has left in a running match, for a list; null without a clock.
+ * @param {ClockState | null | undefined} clock
+ * @param {number} seat
+ * @param {number} now_ms the server's time
+ * @returns {VNode | null}
+ */
+function drawLeft(clock, seat, now_ms) {
+    if (!clock) return null;
+    const { left_ms, runs } = readingOf(clock, seat, now_ms);
+    return h("span", { class: ["left-time", runs && "runs"], key: `time ${seat}` }, wholeTimeText(left_ms));
 }
 
 /**
@@ -72,21 +105,31 @@ function gameOf(games, id) {
  * @param {Model} model
  * @param {GameDescription[]} games
  * @param {MyMatches | null} mine null until they are loaded
+ * @param {number} server_ms the server's time
  * @returns {Content}
  */
-export function drawMine({ lobby, you: person }, games, mine) {
+export function drawMine({ lobby, you: person, waiting }, games, mine, server_ms) {
     const you = person?.identity;
     const rooms = Object.values(lobby ?? {}).filter((room) => hasSeat(room, you));
     const now_ms = Date.now();
-    const finished = mine?.finished ?? [];
+    const whatWaits = new Map(waiting.map(({ room, what }) => [room, what ?? ""]));
+    const between = mine?.rooms ?? [];
+    const inRooms = new Set(between.map(({ room }) => room));
+    // The rooms list their matches.
+    const finished = (mine?.finished ?? []).filter(({ room }) => !inRooms.has(room));
     const over = new Set(finished.map(({ match }) => match));
-    const running = (mine?.running ?? []).filter(({ match }) => !over.has(match));
+    const running = (mine?.running ?? []).filter(({ match, room }) => !over.has(match) && !inRooms.has(room));
     const started = new Set(running.map(({ room }) => room));
-    const known = [...rooms, ...(mine?.waiting ?? [])].filter(({ room }) => !started.has(room));
+    const known = [...rooms, ...(mine?.waiting ?? [])].filter(({ room }) => !started.has(room) && !inRooms.has(room));
+    const offers = new Set(["rematch", "next"]);
+    const isOffered = (/** @type {RoomSummary} */ { room }) => offers.has(whatWaits.get(room) ?? "");
+    const drawBetween = (/** @type {RoomSummary} */ room) => drawMyRoom(room, you, gameOf(games, room.game), whatWaits.get(room.room));
     const unique = [...new Map(known.map((room) => [room.room, room])).values()];
     const lines = [
-        ...running.map((match) => drawMyMatch(match, you, gameOf(games, match.game), now_ms)),
+        ...between.filter(isOffered).map(drawBetween),
+        ...running.map((match) => drawMyMatch(match, you, gameOf(games, match.game), now_ms, lobby?.[match.room]?.times ?? match.times, server_ms, whatWaits.get(match.room))),
         ...unique.map((room) => drawMyRoom(room, you, gameOf(games, room.game))),
+        ...between.filter((room) => !isOffered(room)).map(drawBetween),
         ...finished.map((match) => drawMyMatch(match, you, gameOf(games, match.game), now_ms)),
     ];
     if (lines.length === 0) return null;
@@ -103,8 +146,11 @@ export function drawMine({ lobby, you: person }, games, mine) {
  * @param {string | undefined} you
  * @param {GameDescription | undefined} game
  * @param {number} now_ms
+ * @param {ClockState | null} [clock] of a running match
+ * @param {number} [server_ms] the server's time
+ * @param {string} [waits] what waits for you in its room
  */
-function drawMyMatch(match, you, game, now_ms) {
+function drawMyMatch(match, you, game, now_ms, clock = null, server_ms = 0, waits = "") {
     const seat = Math.max(0, match.seats.findIndex((occupant) => occupant.identity === you));
     const { over } = match;
     const time_ms = match.finished_ms ?? match.started_ms;
@@ -115,12 +161,16 @@ function drawMyMatch(match, you, game, now_ms) {
             "a",
             { href: over ? `/match/${match.match}` : `/room/${match.room}` },
             game ? drawPicture(game) : null,
-            drawTitle(match.title, isOneScreen(match) ? "on one screen" : `against ${occupantName(match.seats[1 - seat])}`),
-            h("time", { class: "muted", datetime: new Date(time_ms).toISOString() }, agoText(time_ms, now_ms)),
+            drawTitle(match.title, [isOneScreen(match) ? "on one screen" : `against ${occupantName(match.seats[1 - seat])}`, match.clock && controlText(match.clock)].filter(Boolean).join(" · ")),
+            clock ? h("span", { class: "left-times", key: "times" }, drawLeft(clock, seat, server_ms), drawLeft(clock, 1 - seat, server_ms)) : null,
+            clock ? null : h("time", { class: "muted", datetime: new Date(time_ms).toISOString() }, agoText(time_ms, now_ms)),
         ),
-        h("span", { class: over ? "hint muted" : "hint" }, over ? resultText(over, seat, match, game) : turnText(match, seat, game)),
+        h("span", { class: over ? "hint muted" : "hint" }, over ? resultText(over, seat, match, game) : (OFFERS[waits] ?? turnText(match, seat, game))),
     );
 }
+
+/** What the opponent offers in a room, in a few words. @type {Record<string, string | undefined>} */
+const OFFERS = { draw: "Offers a draw", takeback: "Asks to take back", rematch: "Offers a rematch", next: "Proposes a game" };
 
 /**
  * Whose turn it is in a running match: "Your turn", "Their turn"; on one screen "White to move".
@@ -139,7 +189,7 @@ function turnText(match, seat, game) {
  * Whether one player plays both sides.
  * @param {{seats: (Occupant | null)[]}} match
  */
-function isOneScreen({ seats }) {
+export function isOneScreen({ seats }) {
     return seats[0]?.kind !== "ai" && seats[0]?.identity === seats[1]?.identity;
 }
 
@@ -159,9 +209,11 @@ function resultText(over, seat, match, game) {
  * @param {RoomSummary} room
  * @param {string | undefined} you
  * @param {GameDescription | undefined} game
+ * @param {string} [waits] what waits for you in the room
  */
-function drawMyRoom(room, you, game) {
+function drawMyRoom(room, you, game, waits = "") {
     const opponent = room.seats.find((occupant) => occupant && occupant.identity !== you);
+    const state = { playing: "Play on", open: "Invite", finished: "Play again" }[room.state];
     return h(
         "li",
         { key: room.room, "data-room": room.room },
@@ -169,9 +221,9 @@ function drawMyRoom(room, you, game) {
             "a",
             { href: `/room/${room.room}` },
             game ? drawPicture(game) : null,
-            drawTitle(room.title, roomText(room, opponent?.name)),
+            drawTitle(room.title, [roomText(room, opponent?.name), room.clock && controlText(room.clock)].filter(Boolean).join(" · ")),
         ),
-        h("span", { class: "hint" }, room.state === "playing" ? "Play on" : "Invite"),
+        h("span", { class: "hint" }, OFFERS[waits] ?? state),
     );
 }
 
@@ -196,11 +248,12 @@ function drawTitle(title, facts) {
  * @param {RoomSummary} room
  * @param {GameDescription | undefined} game
  * @param {(room: string) => void} join
+ * @param {number} now_ms the server's time
  * @returns {VNode}
  */
-function drawRoom(room, game, join) {
+function drawRoom(room, game, join, now_ms) {
     const watching = room.watching ?? 0;
-    const facts = [optionsText(room), room.length ?? ""].filter(Boolean).join(" · ");
+    const facts = [optionsText(room), room.clock ? controlText(room.clock) : "", room.length ?? ""].filter(Boolean).join(" · ");
     const away = new Set(room.away ?? []);
     // Whoever waits must be there: nobody should sit down before an empty chair. By the link one may.
     const isWaiting = room.seats.some((occupant, seat) => occupant && occupant.kind !== "ai" && !away.has(seat));
@@ -222,6 +275,7 @@ function drawRoom(room, game, join) {
                         "span",
                         { class: ["player-name", !occupant && "nobody", away.has(seat) && "away"] },
                         h("bdi", null, occupantName(occupant)),
+                        drawLeft(room.times, seat, now_ms),
                     ),
                 ),
             ),

@@ -10,8 +10,9 @@
 import { drawPicture } from "../../board/pictures/picture.js";
 import { h, render } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
-import { VERBS, visibilityOf } from "./choices.js";
+import { MAX_NAME, VERBS, visibilityOf } from "./choices.js";
 import { PositionField } from "./position-field.js";
+import { ClockField } from "../../ui/clock/field.js";
 import { drawRules } from "../../ui/rules.js";
 import { drawDepth, knownStrategies, takesDepth } from "../../ui/strategies.js";
 import { PERSONAS, parseStrategy, sentence, sideName, strategyChoice } from "../../shell/words.js";
@@ -23,6 +24,7 @@ export class GameSheet {
     #dialog = document.createElement("dialog");
     #isBusy = false;
     #position = new PositionField(() => this.#draw());
+    #clock;
     /** The server's refusal of the last attempt, or empty. */
     #refusal = "";
     /** The server's refusal of a value that the user has typed for an option, or empty. */
@@ -38,6 +40,7 @@ export class GameSheet {
         this.#game = game;
         this.#choices = choices;
         this.#create = create;
+        this.#clock = new ClockField(choices.clock ?? null, () => this.#draw());
         this.#dialog.className = "sheet";
         this.#dialog.setAttribute("aria-labelledby", "sheet-title");
         this.#dialog.addEventListener("close", () => this.#dialog.remove());
@@ -65,9 +68,12 @@ export class GameSheet {
         if (this.#isBusy) return;
         this.#isBusy = true;
         this.#draw();
-        const refusal = await this.#create({ ...this.#choices, start: this.#position.start });
+        const { clock: _, ...choices } = this.#choices;
+        const clock = this.#clock.value;
+        const refusal = await this.#create({ ...choices, ...(clock !== null && { clock }), start: this.#position.start });
         this.#isBusy = false;
         if (refusal === null) return this.close();
+        if (refusal.code === "clock.refused") return this.#clock.refuse(refusal.message);
         const isAboutPosition = refusal.code === "position.refused";
         const field = refusal.code === "option.unknown" ? this.#dialog.querySelector(".other-value") : null;
         this.#optionRefusal = field ? sentence(refusal.message) : "";
@@ -103,7 +109,7 @@ export class GameSheet {
                 h(
                     "div",
                     { class: "choices" },
-                    drawChoices(game, choices, this.#position.turn ?? game.start?.turn ?? 0, this.#optionRefusal, change),
+                    drawChoices(game, choices, this.#position.turn ?? game.start?.turn ?? 0, this.#optionRefusal, this.#clock, change),
                     this.#position.draw(game, choices.options),
                     h("details", { key: "rules" }, h("summary", null, `Rules of ${game.title}`), drawRules(game.rules)),
                 ),
@@ -123,10 +129,11 @@ export class GameSheet {
  * @param {Choices} choices
  * @param {number} first the seat that moves first
  * @param {string} optionRefusal why the server refused the value of an option, or empty
+ * @param {ClockField} clock
  * @param {(changes: Partial<Choices>) => void} change
  * @returns {Content}
  */
-function drawChoices(game, choices, first, optionRefusal, change) {
+function drawChoices(game, choices, first, optionRefusal, clock, change) {
     return [
         drawChoice(
             "opponent",
@@ -141,6 +148,7 @@ function drawChoices(game, choices, first, optionRefusal, change) {
         choices.opponent === "screen" ? drawNames(game, choices, change) : null,
         choices.opponent === "ai" || choices.opponent === "duel" ? drawLevels(game, choices, change) : null,
         choices.opponent === "ai" || choices.opponent === "friend" ? drawSides(game, choices, first, change) : null,
+        clock.drawSegments(),
         Object.entries(game.options).map(([name, option]) => drawOption(name, option, choices, optionRefusal, change)),
         choices.opponent === "ai" || choices.opponent === "duel"
             ? drawChoice(
@@ -175,18 +183,19 @@ function drawVisibility(choices, change) {
     const visibility = visibilityOf(choices);
     const pick = (/** @type {string} */ value) => {
         const picked = /** @type {Choices["visibility"]} */ (value);
-        change(choices.opponent === "friend" ? { invitation: picked } : { visibility: picked });
+        const field = { friend: "invitation", screen: "atHome", ai: "visibility", duel: "visibility" }[choices.opponent];
+        change({ [field]: picked });
     };
     const [legend, labels] =
         choices.opponent === "friend"
             ? ["The other seat is for", { unlisted: "My friend", public: "Anyone" }]
-            : ["The room is", { public: "Public", unlisted: "Unlisted" }];
+            : ["Who can watch", { public: "Anyone", unlisted: "Only with the link" }];
     const about =
         visibility === "unlisted"
-            ? "Only people with its link can find the room."
+            ? "The room is not in the lobby: only people with its link can find it."
             : choices.opponent === "friend"
               ? "The first who presses Join in the lobby, or who opens the link, may play."
-              : "Anyone on this server can watch.";
+              : "The room is in the lobby, and its matches are in everyone's replays.";
     return drawChoice("visibility", legend, labels, visibility, pick, about);
 }
 
@@ -253,9 +262,6 @@ function drawLevels(game, choices, change) {
             : null,
     ];
 }
-
-/** Maximum length of a person's name, in characters. */
-const MAX_NAME = 24;
 
 /**
  * The names of two people on one screen.

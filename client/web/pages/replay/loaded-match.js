@@ -7,7 +7,7 @@
  */
 
 import { MAX_ASSESSED_PLIES, MAX_VIEWS_PER_REQUEST, readAssessments, readMatch, readViews } from "../../shell/api.js";
-import { assessed, thoughtsOf } from "../../shell/model.js";
+import { assessed, thoughtsOf } from "../../ui/thoughts.js";
 
 export class LoadedMatch {
     #id;

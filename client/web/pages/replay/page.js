@@ -23,7 +23,7 @@ import { MatchAnalysis } from "./analysis.js";
 import { ChanceView } from "./chances.js";
 import { LoadedMatch } from "./loaded-match.js";
 import { Navigation } from "./navigation.js";
-import { drawFailure, drawInfo, drawMoveCard, drawPlayback, drawPrintHead, drawSlider } from "./parts.js";
+import { drawFailure, drawInfo, drawMoveCard, drawPlayback, drawPrintHead, drawResult, drawSlider } from "./parts.js";
 import { openDownload, openEmbed } from "./files.js";
 import { drawReport } from "./report.js";
 import { Searches } from "./searches.js";
@@ -49,6 +49,8 @@ export class ReplayPage {
     #searches;
     #chances;
     #share;
+    /** The clocks of the match; null before they arrive, and without any. @type {typeof import("./times.js") | null} */
+    #times = null;
     /** @type {PositionView | null} */
     #drawnPosition = null;
     #isTurned = false;
@@ -97,6 +99,7 @@ export class ReplayPage {
      * @param {StoredMatch} match
      */
     #onMatch(match) {
+        if (match.clock) void this.#loadTimes();
         this.#app.update();
         const asks = new URLSearchParams(location.search).has("analyse");
         if (asks) {
@@ -106,6 +109,14 @@ export class ReplayPage {
         void this.#analysis.load().then(() => {
             if (asks && this.#analysis.latest?.state === "none") void this.#analysis.ask();
         });
+    }
+
+    async #loadTimes() {
+        const sheets = [loadStyleSheet("ui/clock/clock.css"), loadStyleSheet("pages/replay/times.css")];
+        const [times] = await Promise.all([import("./times.js"), ...sheets]).catch(() => [null]);
+        if (times === null) return this.#app.toast("A part of this page did not arrive. Load the page again to see it");
+        this.#times = times;
+        this.#app.update();
     }
 
     onReconnect() {
@@ -194,7 +205,7 @@ export class ReplayPage {
             h(
                 "div",
                 { class: "left" },
-                drawPanel("room", selected, drawInfo(this.#app, match, { share: this.#share, shown, flip: () => this.#turnBoard(), embed: () => this.#embed(match, shown) })),
+                drawPanel("room", selected, drawInfo(this.#app, match, { share: this.#share, shown, flip: () => this.#turnBoard(), embed: () => this.#embed(match, shown), clock: this.#times?.controlOf(match) ?? "" })),
                 drawPanel("analysis", selected, this.#drawAnalysis(match, shown)),
             ),
         );
@@ -230,6 +241,7 @@ export class ReplayPage {
             thinking: false,
             you: false,
             result: isAtEnd ? resultFor(match.over, seat) : null,
+            clock: this.#navigation.line.isOpen ? null : this.#times?.drawClock(match, shown, seat),
         }));
         const overlay = this.#navigation.line.isOpen ? null : this.#chances.drawBar(match, this.#loaded, this.#analysis, shown, bottom);
         return drawTable({ scene, players: /** @type {[Player, Player]} */ (players), bottom, overlay });
@@ -252,6 +264,7 @@ export class ReplayPage {
             line.isOpen
                 ? h("p", { class: "status" }, "Better line", h("span", { class: "muted" }, ` in place of ${text}`))
                 : h("p", { class: "status" }, text, played ? h("span", { class: "muted" }, ` of ${match.length}`) : null),
+            !line.isOpen && match.over && (shown === 0 || shown === match.moves.length) ? drawResult(match, match.over) : null,
             line.isOpen
                 ? drawLine(line, () => line.close())
                 : drawVerdict(this.#analysis.at(shown - 1), played, {
@@ -298,6 +311,7 @@ export class ReplayPage {
             { class: "card analysis", "aria-label": "Analysis" },
             h("h2", null, "Analysis"),
             this.#chances.drawGraph(match, this.#loaded, this.#analysis, shown, go),
+            this.#times?.drawTimeGraph(match, shown, go),
             drawReport(this.#analysis, { sides, go, shown }),
         );
     }

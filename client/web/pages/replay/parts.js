@@ -98,9 +98,7 @@ export function drawMoveCard(match, { shown, go, analysis, playOn, isOpening, do
         markOf: (ply) => markOf(analysis.at(ply)),
     });
     const { over } = match;
-    const result = over
-        ? h("p", { class: "result" }, h("b", null, pointsText(over)), ` ${resultText(over, match.view)}: ${over.reason}`)
-        : null;
+    const result = over ? drawResult(match, over) : null;
     const substitutions = (over?.substitutions ?? []).map((substitution) =>
         h("p", { class: "muted" }, substitutionText(substitution, match.moves)),
     );
@@ -121,6 +119,15 @@ export function drawMoveCard(match, { shown, go, analysis, playOn, isOpening, do
 }
 
 /**
+ * The result of the match: its points and why it ended.
+ * @param {StoredMatch} match
+ * @param {NonNullable<StoredMatch["over"]>} over
+ */
+export function drawResult({ view }, over) {
+    return h("p", { class: "result", key: "result" }, h("b", null, pointsText(over)), ` ${resultText(over, view)}: ${over.reason}`);
+}
+
+/**
  * The mark of an analysed move, for lists and graphs.
  * @param {AnalysedPly | null} entry
  */
@@ -131,9 +138,10 @@ export function markOf(entry) {
 /**
  * @param {App} app
  * @param {StoredMatch} match
- * @param {{share: Share, shown: number, flip: () => void, embed: () => void}} state
+ * @param {{share: Share, shown: number, flip: () => void, embed: () => void, clock: string}} state `clock`
+ *     is the time control in words, "" without one
  */
-export function drawInfo(app, match, { share, shown, flip, embed }) {
+export function drawInfo(app, match, { share, shown, flip, embed, clock }) {
     const options = optionsText(match);
     const when = match.finished_ms ?? match.started_ms;
     return h(
@@ -143,14 +151,14 @@ export function drawInfo(app, match, { share, shown, flip, embed }) {
         h(
             "p",
             { class: "muted facts" },
-            `${match.length} · ${agoText(when, Date.now())}`,
+            [match.length, clock, agoText(when, Date.now())].filter(Boolean).join(" · "),
             drawRulesButton(app, match.game, match.title),
         ),
         share.draw(`?ply=${shown}`),
         h(
             "div",
             { class: "actions" },
-            h("a", { class: "button", href: `/room/${match.room}` }, "The room"),
+            match.room ? h("a", { class: "button", href: `/room/${match.room}` }, "The room") : null,
             drawFlip(flip),
             drawSettingsButton(app),
             h("button", { class: "small", onclick: () => print() }, "Print"),

@@ -7,9 +7,9 @@
  */
 
 /** The fields of a filter, in the order of an address. */
-const NAMES = /** @type {const} */ (["game", "player", "result", "min_plies", "max_plies", "since", "until", "before", "after"]);
+const NAMES = /** @type {const} */ (["game", "player", "result", "speed", "min_plies", "max_plies", "since", "until", "before", "after"]);
 /** The fields that a request has under the same name and with the same value. */
-const SHARED_NAMES = /** @type {const} */ (["game", "player", "result", "min_plies", "max_plies", "before", "after"]);
+const SHARED_NAMES = /** @type {const} */ (["game", "player", "result", "speed", "min_plies", "max_plies", "before", "after"]);
 /** The form of a day in an address. */
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 

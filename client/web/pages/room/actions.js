@@ -11,7 +11,7 @@ import { askToConfirm } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
-import { claimReason, isBarred, isInviting, isOneScreen, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
+import { claimReason, isBarred, isInviting, isOneScreen, mySeat, permits, viewerSeat } from "./viewer.js";
 import { hasAi } from "../../ui/table.js";
 import { frozenText, occupantName, resultForViewer, sideName } from "../../shell/words.js";
 

@@ -9,10 +9,10 @@
 
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
-import { isOneScreen, permits, viewerSeat } from "../../shell/viewer.js";
+import { isOneScreen, permits, viewerSeat } from "./viewer.js";
 import { occupantName } from "../../shell/words.js";
 import { hasAi } from "../../ui/table.js";
-import { scoreBetween, scorePoints } from "./score.js";
+import { isSwapped, scoreBetween, scorePoints } from "./score.js";
 
 /**
  * "Ada 2 : 1 Ben": the score of the players on the seats over the matches of the room; null without one.
@@ -22,14 +22,48 @@ import { scoreBetween, scorePoints } from "./score.js";
 export function drawScore(room) {
     const score = scoreBetween(room);
     if (score === null) return null;
-    const [first, second] = room.seats.map((occupant) => h("bdi", null, playerName(occupant)));
+    // The same order in each match, whoever plays which side.
+    const [first, second] = isSwapped(room) ? [1, 0] : [0, 1];
+    const name = (/** @type {number} */ seat) => h("bdi", null, playerName(room.seats[seat] ?? null));
     return h(
         "p",
         { class: "series", key: "series", title: "The score over the matches of this room" },
-        first ?? null,
-        h("b", null, ` ${scorePoints(score[0] ?? 0)} : ${scorePoints(score[1] ?? 0)} `),
-        second ?? null,
+        name(first),
+        h("b", null, ` ${scorePoints(score[first] ?? 0)} : ${scorePoints(score[second] ?? 0)} `),
+        name(second),
     );
+}
+
+/**
+ * The points of a seat over the matches of the room, for its bar; undefined without a score.
+ * @param {Room} room
+ * @param {number} seat
+ */
+export function pointsOf(room, seat) {
+    const halves = scoreBetween(room)?.[seat];
+    return halves === undefined ? undefined : scorePoints(halves);
+}
+
+/**
+ * Who has taken a seat since the last match: nothing starts before both agree on it. Null if the players
+ * are those of the match.
+ * @param {Room} room
+ * @returns {Content}
+ */
+export function drawNewcomer({ match, seats }) {
+    if (!match?.over || match.over.how === "abort" || seats.includes(null)) return null;
+    const names = newcomers({ match, seats }).map(occupantName);
+    if (names.length === 0) return null;
+    return h("p", { class: "muted", key: "newcomer" }, `${names.join(" and ")} ${names.length > 1 ? "have" : "has"} taken the seat. The next match starts when both want it.`);
+}
+
+/**
+ * The people on the seats who have not played the room's last match.
+ * @param {Pick<Room, "match" | "seats">} room
+ */
+function newcomers({ match, seats }) {
+    const played = new Set(match?.seats.map((each) => (each.kept_for ?? each).identity));
+    return seats.filter((each) => each && each.kind !== "ai" && !played.has(each.identity));
 }
 
 /**
@@ -65,7 +99,7 @@ function drawSame(app, room) {
     const main = room.next === null && "main";
     const button = (/** @type {string} */ text) => h("button", { key: "rematch", class: [main], onclick: send }, icon("again"), text);
     const level = lostAgainst(app, room);
-    if (level === null) return button(hasAi(room.seats) || isOneScreen(room) ? "Play again" : "Offer a rematch");
+    if (level === null) return button(hasAi(room.seats) || isOneScreen(room) ? "Play again" : newcomers(room).length > 0 ? "Offer a match" : "Offer a rematch");
     return [drawLevel(app, room, "Easier", level - 1), button("Same again"), drawLevel(app, room, "Harder", level + 1)];
 }
 

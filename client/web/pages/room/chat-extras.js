@@ -12,7 +12,7 @@ import { request } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { isolated } from "../../shell/isolation.js";
 import { loadStyleSheet } from "../../shell/style-sheets.js";
-import { isOneScreen, permits } from "../../shell/viewer.js";
+import { isOneScreen, permits } from "./viewer.js";
 
 void loadStyleSheet("pages/room/chat-extras.css").catch(() => {});
 

@@ -9,7 +9,8 @@
 
 import { isolated } from "../../shell/isolation.js";
 import { apply, follow, headPly } from "../../shell/model.js";
-import { isOneScreen, legalMoves, mySeat } from "../../shell/viewer.js";
+import { heldText } from "./held.js";
+import { isOneScreen, legalMoves, mySeat } from "./viewer.js";
 import { resultFor } from "../../ui/table.js";
 import { occupantName, plural, resultText, sideName } from "../../shell/words.js";
 
@@ -74,6 +75,12 @@ export function logLine(event, room, seat) {
             return declinesDraw(event, room) ? `${subjectOf(room, event.seat, seat)} moved and so declined the draw` : null;
         case "took_back":
             return `${subjectOf(room, event.seat, seat)} took back ${plural(headPly(room) - event.to_ply, "move")}`;
+        case "time_added":
+            return `${subjectOf(room, 1 - event.seat, seat)} gave ${event.seat === seat ? "you" : occupantName(room.seats[event.seat])} ${event.ms / 1000} seconds`;
+        case "held":
+            return heldText(event.why);
+        case "released":
+            return "The clock runs again; the time between costs nobody";
         case "finished": {
             const [offerer] = room.offers;
             if (event.how === "agreement" && offerer !== undefined)
@@ -139,6 +146,7 @@ export function toastText(event, room, seat) {
         case "started": {
             const side = event.seats.findIndex(({ identity }) => identity === room.seats[seat]?.identity);
             if (event.title) return `Next game: ${event.title}`;
+            if (isOneScreen(room)) return event.number > 1 ? "New match" : null;
             return event.number > 1 ? `New match: you play ${sideName(room.description?.view, side)}` : null;
         }
         case "declined":
@@ -155,7 +163,10 @@ export function toastText(event, room, seat) {
         case "moved":
             if (declinesTakeback(event, room) && event.seat !== seat) return TAKEBACK_DECLINED;
             return declinesDraw(event, room) && event.seat !== seat ? "Your draw offer was declined" : null;
+        case "time_added":
+            return event.seat === seat ? logLine(event, room, seat) : null;
         case "ai_took_over":
+        case "released":
             return logLine(event, room, seat);
         case "player_returned":
             return event.seat === seat ? null : logLine(event, room, seat);

@@ -9,7 +9,7 @@
 
 import { notifyTurn, playSound } from "./bell.js";
 import { BARRED_TEXT } from "./actions.js";
-import { isOneScreen, mySeat, viewerSeat } from "../../shell/viewer.js";
+import { isOneScreen, mySeat, viewerSeat } from "./viewer.js";
 import { historyLines, isTurnNew, logLine, presenceChanges, soundsFor, toastText } from "./events.js";
 import { occupantName, versus } from "../../shell/words.js";
 

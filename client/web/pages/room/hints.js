@@ -12,7 +12,7 @@ import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
 import { loadStyleSheet } from "../../shell/style-sheets.js";
-import { legalMoves, permits } from "../../shell/viewer.js";
+import { legalMoves, permits } from "./viewer.js";
 
 void loadStyleSheet("pages/room/hints.css").catch(() => {});
 
@@ -40,23 +40,27 @@ export class Hints {
     }
 
     /**
-     * The button, while it is the viewer's turn and the room allows help; and the hint.
+     * The button, while it is the viewer's turn, and the hint. Where the room allows no help, the button
+     * says why.
      * @param {Room} room
      * @returns {Content}
      */
     draw(room) {
-        if (!permits(this.#app.model, "hint") || legalMoves(room).length === 0) return null;
+        if (legalMoves(room).length === 0) return null;
         const request = this.#current(room);
         const text = request && this.#text(room, request);
         const isWaiting = request !== null && text === "";
         const next = request ? request.level + (isWaiting || request.refusal ? 0 : 1) : 0;
         const isAll = next >= LEVELS.length;
+        const isAllowed = permits(this.#app.model, "hint");
         const [, label] = LEVELS[next] ?? LEVELS[0];
         const attributes = {
             key: "hint",
             "aria-busy": String(isWaiting),
             // A disabled button would lose the keyboard's focus.
             "aria-disabled": isAll ? "true" : null,
+            // It says why there is none.
+            class: !isAllowed && "no-hint",
             onclick: () => isAll || void this.#ask(room, next),
         };
         return [

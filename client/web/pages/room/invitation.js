@@ -12,7 +12,7 @@ import { registerGuest } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { isolated } from "../../shell/isolation.js";
 import { nameField } from "../../shell/frame.js";
-import { isInviting, mySeat, permits } from "../../shell/viewer.js";
+import { isInviting, mySeat, permits } from "./viewer.js";
 import { sideName } from "../../shell/words.js";
 
 export class Invitation {

@@ -6,7 +6,7 @@
  */
 
 import { loadStyleSheet } from "../../shell/style-sheets.js";
-import { isInviting, isOneScreen, keptSeat, permits } from "../../shell/viewer.js";
+import { isInviting, isOneScreen, keptSeat, permits } from "./viewer.js";
 import { hasAi } from "../../ui/table.js";
 
 /** @typedef {keyof typeof PARTS} PartName */
@@ -18,6 +18,7 @@ import { hasAi } from "../../ui/table.js";
 export const PARTS = {
     after: () => load(import("./after.js")),
     aiForm: () => load(import("./ai-form.js")),
+    clock: () => load(import("./clock.js"), "ui/clock/clock.css"),
     invitation: () => load(import("./invitation.js")),
     opponent: () => load(import("./opponent.js")),
     thinking: () => load(import("./thinking.js"), "ui/thinking/panel.css", import("../../ui/thinking/panel.js")),
@@ -50,8 +51,9 @@ export function neededParts(model, room) {
         if (permits(model, "add_ai")) needed.push("aiForm");
         if (isInviting(room)) needed.push("invitation");
     }
+    if ((match ? match.clock : room.clock !== null) || room.next?.clock) needed.push("clock");
     if (match && (match.over || match.number > 1)) needed.push("after");
-    if (hasAi(match?.seats ?? seats) || Object.keys(room.thoughts).length > 0) needed.push("thinking");
+    if (!needed.includes("clock") && hasThinking(room)) needed.push("thinking");
     const hasGone = presence?.gone_ms?.some((ms) => ms !== null) ?? false;
     const hasOffer = room.offers.length > 0 || room.takebacks.length > 0 || room.next;
     if (hasGone || hasOffer || permits(model, "bar") || keptSeat(model) !== null) needed.push("opponent");
@@ -70,8 +72,14 @@ export function expectedParts(model, room) {
     const expected = [];
     if (match) expected.push("after");
     if (match && !hasAi(match.seats) && !isOneScreen(room)) expected.push("opponent");
-    if (permits(model, "let_ai_play")) expected.push("thinking");
+    // The clock comes first: with it the thinking would be more than a first load may take.
+    if (permits(model, "let_ai_play") || hasThinking(room)) expected.push("thinking");
     return expected;
+}
+
+/** @param {Room} room */
+function hasThinking({ match, seats, thoughts }) {
+    return hasAi(match?.seats ?? seats) || Object.keys(thoughts).length > 0;
 }
 
 /**

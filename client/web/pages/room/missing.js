@@ -8,8 +8,9 @@
  */
 
 import { ApiError, MAX_ASSESSED_PLIES, readAssessments, readEvents, readMatch, readViews } from "../../shell/api.js";
-import { headPly, withAssessments, withThoughts, withViews } from "../../shell/model.js";
+import { headPly, withViews } from "../../shell/model.js";
 import { hasAi } from "../../ui/table.js";
+import { withAssessments, withThoughts } from "../../ui/thoughts.js";
 
 /** Milliseconds to wait for the socket's view of the newest position before requesting it. */
 const LATE_VIEW_MS = 600;
@@ -41,9 +42,9 @@ export class MissingParts {
      * Requests the events from before the join, if there may be any that the room's log shows.
      * @param {Room} room the room as the viewer joins it
      */
-    requestHistory({ match, v }) {
+    requestHistory({ id, match, v }) {
         if (!match || (match.number === 1 && match.moves.length === 0 && !match.over)) return;
-        this.#requestOnce("history", async () => this.#onHistory(await readEvents(match.id), v));
+        this.#requestOnce("history", async () => this.#onHistory(await readEvents(match.id, id), v));
     }
 
     /**

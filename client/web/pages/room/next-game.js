@@ -1,6 +1,6 @@
 /**
- * The choice of the room's next game: the game with its options, who plays which side, and the AI's
- * level. The page loads this module when a player asks for it.
+ * The choice of the room's next game: the game with its options, who plays which side, the AI's level
+ * and the time control. The page loads this module when a player asks for it.
  *
  * @import {App} from "../../shell/app.js"
  * @import {GameDescription, GameOption} from "../../shell/api.js"
@@ -11,10 +11,12 @@
 
 import { drawPicture } from "../../board/pictures/picture.js";
 import { listGames } from "../../shell/api.js";
+import { CommandError } from "../../shell/connection.js";
 import { h, render } from "../../shell/elements.js";
 import { loadStyleSheet } from "../../shell/style-sheets.js";
-import { isOneScreen, viewerSeat } from "../../shell/viewer.js";
-import { occupantName, sideName } from "../../shell/words.js";
+import { isOneScreen, viewerSeat } from "./viewer.js";
+import { occupantName, sentence, sideName } from "../../shell/words.js";
+import { ClockField } from "../../ui/clock/field.js";
 import { hasAi } from "../../ui/table.js";
 
 /**
@@ -51,6 +53,7 @@ class NextGame {
     #choice;
     #refusal = "";
     #isBusy = false;
+    #clock;
 
     /**
      * @param {App} app
@@ -69,6 +72,7 @@ class NextGame {
             side: 1 - subjectSeat(app),
             level: levelIn(present, room),
         };
+        this.#clock = new ClockField(room.clock, () => this.#draw());
         this.#dialog.className = "window next-game";
         this.#dialog.setAttribute("aria-labelledby", "next-game-title");
         this.#dialog.addEventListener("close", () => this.#dialog.remove());
@@ -93,10 +97,16 @@ class NextGame {
         if (this.#isBusy) return;
         this.#isBusy = true;
         this.#draw();
-        const refuse = (/** @type {string} */ message) => (this.#refusal = message);
-        const ack = await this.#app.command(nextGameCommand(this.#app, this.#room, this.#choice), refuse);
+        const command = nextGameCommand(this.#app, this.#room, this.#choice, this.#clock.value);
+        const error = await this.#app.session.command(command).then(
+            () => null,
+            (refusal) => refusal,
+        );
         this.#isBusy = false;
-        if (ack) return this.#dialog.close();
+        if (error === null) return this.#dialog.close();
+        if (!(error instanceof CommandError)) throw error;
+        if (error.code === "clock.refused") return this.#clock.refuse(error.message);
+        this.#refusal = sentence(error.message);
         this.#draw();
     }
 
@@ -130,6 +140,7 @@ class NextGame {
                             this.#change({ options: { ...options, [name]: value } }),
                         ),
                     ),
+                    this.#clock.drawSelect(),
                 ),
             ),
             h(
@@ -209,9 +220,10 @@ function levelIn(game, room) {
  * @param {App} app
  * @param {Room} room
  * @param {Choice} choice
+ * @param {string | null} clock the time control, null for none
  * @returns {Command}
  */
-function nextGameCommand(app, room, { game, options, side, level }) {
+function nextGameCommand(app, room, { game, options, side, level }, clock) {
     const stays = subjectSeat(app) === side;
     return {
         t: "next_game",
@@ -220,6 +232,7 @@ function nextGameCommand(app, room, { game, options, side, level }) {
         options,
         seats: stays ? [0, 1] : [1, 0],
         ...(level !== null && { level }),
+        ...(clock !== room.clock && { clock: clock ?? "-" }),
     };
 }
 
@@ -230,10 +243,10 @@ function nextGameCommand(app, room, { game, options, side, level }) {
  * @param {(value: string) => void} pick
  * @returns {Content}
  */
-function drawOption(name, { title, offered, free }, value, pick) {
+function drawOption(name, { title, offered, free, phrases }, value, pick) {
     const write = (/** @type {Event} */ { currentTarget }) =>
         currentTarget instanceof HTMLInputElement && pick(currentTarget.value.trim());
-    const labels = /** @type {[string, string][]} */ (offered.map((text) => [text, text]));
+    const labels = /** @type {[string, string][]} */ (offered.map((text) => [text, phrases?.[text] ?? text]));
     return h(
         "label",
         { key: `option ${name}` },

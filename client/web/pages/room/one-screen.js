@@ -9,7 +9,7 @@
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
-import { isOneScreen, mySeat } from "../../shell/viewer.js";
+import { isOneScreen, mySeat } from "./viewer.js";
 
 /** The key of the choice in the browser's storage. */
 const KEY = "plyroom-turn-board";

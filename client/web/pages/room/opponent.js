@@ -13,7 +13,7 @@ import { askToConfirm } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
-import { keptSeat, legalMoves, mySeat, permits } from "../../shell/viewer.js";
+import { keptSeat, legalMoves, mySeat, permits } from "./viewer.js";
 import { occupantName, optionsText } from "../../shell/words.js";
 
 export class Opponent {
@@ -61,11 +61,12 @@ export class Opponent {
     /**
      * The open request for a takeback, and the open offer.
      * @param {Room} room
+     * @param {string} [clock] the time control of a proposed game in words
      * @returns {Content}
      */
-    drawOffers(room) {
+    drawOffers(room, clock = "") {
         if (!room.match) return null;
-        if (room.match.over) return [drawProposal(this.#app, room), drawOffer(this.#app, room, "rematch", "rematch")];
+        if (room.match.over) return [drawProposal(this.#app, room, clock), drawOffer(this.#app, room, "rematch", "rematch")];
         return [drawTakebackRequest(this.#app, room), drawOffer(this.#app, room, "draw", "accept")];
     }
 }
@@ -229,16 +230,17 @@ function drawTakebackRequest(app, room) {
  * The open proposal of the next game: "Ada proposes Othello, with the sides swapped."
  * @param {App} app
  * @param {Room} room
+ * @param {string} clock its time control in words, "" if it is that of the room
  * @returns {Content}
  */
-function drawProposal(app, room) {
+function drawProposal(app, room, clock) {
     const { model } = app;
     if (!room.next) return null;
-    const { seat, v, title, options, seats, level } = room.next;
+    const { seat, v, title, options, options_text, seats, level } = room.next;
     const isOwn = seat === mySeat(model);
-    const words = optionsText({ options: options ?? {} });
+    const words = optionsText({ options: options ?? {}, options_text: options_text ?? "" });
     const sides = seats?.[0] === 0 ? "on the same sides" : "with the sides swapped";
-    const game = [title, words && `(${words})`, `${sides}${level ? `, level ${level}` : ""}.`].filter(Boolean).join(" ");
+    const game = [title, words && `(${words})`, `${[sides, level && `level ${level}`, clock].filter(Boolean).join(", ")}.`].filter(Boolean).join(" ");
     const sentence = isOwn ? `You propose ${game}${absentText(app, room)}` : `${occupantName(room.seats[seat])} proposes ${game}`;
     const accept = () => void app.command({ t: "accept", room: room.id, what: "next", v });
     const decline = () => void app.command({ t: "decline", room: room.id, what: "next" });

@@ -19,7 +19,7 @@ import { closeDialogs } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { keyOf } from "../../shell/keys.js";
 import { headPly, isClosed } from "../../shell/model.js";
-import { isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "../../shell/viewer.js";
+import { isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "./viewer.js";
 import { drawGlassLink, drawMoves, drawStepper, plyForKey, scrollToShown } from "../../ui/moves.js";
 import { drawActions, drawSeatActions, statusText } from "./actions.js";
 import { PARTS, Part, expectedParts, neededParts } from "./later.js";
@@ -29,7 +29,6 @@ import { nameMarks } from "./names.js";
 import { drawTurning, sideOfBoard, turnsBoard } from "./one-screen.js";
 import { describePly, drawInfo, drawRefusal, drawStatus } from "./parts.js";
 import { RoomTabs } from "./tabs.js";
-import { scoreBetween, scorePoints } from "./score.js";
 import { SentMove } from "./sent-move.js";
 import { Share } from "../../ui/share.js";
 import { openKeysHelp } from "../../ui/sheets.js";
@@ -102,6 +101,7 @@ export class RoomPage {
         this.#parts = {
             after: new Part(app, PARTS.after, (module) => module),
             aiForm: new Part(app, PARTS.aiForm, ({ drawAiForm }) => drawAiForm),
+            clock: new Part(app, PARTS.clock, ({ RoomClock }) => new RoomClock(app, () => (document.title = this.title()))),
             invitation: new Part(app, PARTS.invitation, ({ Invitation }) => new Invitation(app, this.#share)),
             opponent: new Part(app, PARTS.opponent, ({ Opponent }) => {
                 const opponent = new Opponent(app);
@@ -163,7 +163,8 @@ export class RoomPage {
         if (!room?.description) return "Plyroom";
         const players = room.seats.filter((occupant) => occupant !== null);
         const subject = `${room.description.title}${players.length > 0 ? `: ${versus(players)}` : ""}`;
-        return `${legalMoves(room).length > 0 ? "Your turn – " : ""}${subject} – Plyroom`;
+        const turn = legalMoves(room).length > 0 ? `Your turn${this.#parts.clock.shown?.titleTime(room) ?? ""} – ` : "";
+        return `${turn}${subject} – Plyroom`;
     }
 
     onReconnect() {
@@ -243,6 +244,7 @@ export class RoomPage {
         const lines = document.querySelector(".chat .lines");
         if (lines && this.#isChatAtEnd) lines.scrollTop = lines.scrollHeight;
         this.#tabs.afterDraw();
+        this.#parts.clock.shown?.show();
         if (room && this.#isDrawn) for (const name of expectedParts(this.#app.model, room)) this.#parts[name].request();
     }
 
@@ -262,7 +264,7 @@ export class RoomPage {
         const selected = this.#tabs.selected(thinking !== null);
         return h(
             "div",
-            { class: ["match-page", isWide(board) && "wide"], key: room.id, "--board-aspect": boardAspect(board) },
+            { class: ["match-page", isWide(board) && "wide", isOneScreen(room) && "chess-clock"], key: room.id, "--board-aspect": boardAspect(board) },
             h("h1", { class: "visually-hidden" }, `${title}: ${room.seats.map(occupantName).join(" against ")}`),
             this.#drawTable(room),
             h(
@@ -276,7 +278,7 @@ export class RoomPage {
             h(
                 "div",
                 { class: "left" },
-                drawPanel("room", selected, drawInfo(room, this.#share.draw(), this.#app, this.#parts.after.shown?.drawEveningButton(this.#app, room))),
+                drawPanel("room", selected, drawInfo(room, this.#share.draw(), this.#app, this.#parts.clock.shown?.controlOf(room) ?? "", this.#parts.after.shown?.drawEveningButton(this.#app, room))),
                 drawPanel("chat", selected, this.#drawChat(room)),
             ),
         );
@@ -343,7 +345,6 @@ export class RoomPage {
         const ply = headPly(room);
         const toMove = isRunning && room.views[ply]?.turn === seat;
         const { thoughts } = room;
-        const halves = scoreBetween(room)?.[seat];
         // Without a connection nobody knows who is there.
         const presence = this.#app.session.status.state === "open" ? room.presence : null;
         return {
@@ -363,8 +364,9 @@ export class RoomPage {
                 thoughts[ply].state !== "done",
             you: viewerSeat(this.#app.model) === seat,
             prompt: mySeat(this.#app.model) === seat ? this.#prompt : "",
-            result: resultFor(room.match?.over, seat),
-            score: halves === undefined ? undefined : scorePoints(halves),
+            result: hasPlayed(room, seat) ? resultFor(room.match?.over, seat) : null,
+            score: this.#parts.after.shown?.pointsOf(room, seat),
+            clock: this.#parts.clock.shown?.draw(room, seat),
             actions: drawSeatActions(this.#app, room, seat, () => this.#drawAiForm(room, seat)),
         };
     }
@@ -392,11 +394,12 @@ export class RoomPage {
                     this.#canTurnBoard(room) ? drawFlip(() => this.#turnBoard()) : null,
                 ),
             ),
-            over ? this.#parts.after.shown?.drawScore(room) : null,
+            over ? [this.#parts.after.shown?.drawNewcomer(room), this.#parts.after.shown?.drawScore(room)] : null,
             over && room.frozen !== null && isClosed(room) ? h("p", { class: "muted" }, frozenText(room.frozen, false)) : null,
             room.match && !over ? opponent?.drawGone(room) : null,
+            this.#parts.clock.shown?.drawState(room),
             this.#shown === null ? null : h("button", { key: "back", class: "to-live", onclick: back }, "Back to the match"),
-            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room, opponent?.drawOffers(room), this.#parts.after.shown?.drawAgain(this.#app, room)), opponent?.drawBarring(room), this.#hints?.draw(room)),
+            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room, opponent?.drawOffers(room, this.#parts.clock.shown?.proposedControl(room)), this.#parts.after.shown?.drawAgain(this.#app, room)), opponent?.drawBarring(room), this.#hints?.draw(room)),
         );
     }
 
@@ -508,6 +511,16 @@ export class RoomPage {
         this.#announcedKey = key;
         this.#app.announce(`${describePly(room, ply)} ${statusText(this.#app.model, room)}`);
     }
+}
+
+/**
+ * Whether the player on a seat has played the room's last match there: somebody else may have sat down.
+ * @param {Room} room
+ * @param {number} seat
+ */
+function hasPlayed({ match, seats }, seat) {
+    const [player, sitting] = [match?.seats[seat], seats[seat]].map((each) => each?.kept_for ?? each);
+    return !sitting || player?.identity === sitting.identity;
 }
 
 /**

@@ -42,10 +42,11 @@ export function drawStatus(text, result) {
  * @param {Room} room
  * @param {VNode} share
  * @param {App} app
+ * @param {string} clock the time control in words, "" without one
  * @param {Content} matches the button that opens the list of the room's matches
  * @returns {Content}
  */
-export function drawInfo({ description, presence, match }, share, app, matches) {
+export function drawInfo({ description, presence, match }, share, app, clock, matches) {
     if (!description) return null;
     const options = optionsText(description);
     const watching = presence?.watching ?? 0;
@@ -64,7 +65,7 @@ export function drawInfo({ description, presence, match }, share, app, matches) 
         h(
             "p",
             { class: "muted facts" },
-            `${visibility}${match ? `, match ${match.number}` : ""}`,
+            [visibility, match && `match ${match.number}`, clock].filter(Boolean).join(", "),
             drawRulesButton(app, description.game, description.title),
             matches,
         ),

@@ -8,7 +8,7 @@
 /** Maximum number of pairs of players that have a score, the latest pair last. */
 const MAX_SCORES = 20;
 /** How a match without a winner ended if it was drawn. */
-const DRAWN_ENDS = ["board", "claim", "agreement", "gone"];
+const DRAWN_ENDS = ["board", "claim", "agreement", "gone", "flag"];
 
 /**
  * The keys of the players on both seats: the identity of a person, and "ai" for every AI. Two sides of
@@ -58,6 +58,16 @@ export function scoreBetween(room) {
     const keys = playerKeys(room.seats);
     const score = keys && seriesOf(room).find(({ players }) => keys.every((key) => players.includes(key)));
     return score ? keys.map((key) => score.half_points[score.players.indexOf(key)]) : null;
+}
+
+/**
+ * Whether the player who sat first in the first match of the two now sits second.
+ * @param {Room} room
+ */
+export function isSwapped(room) {
+    const keys = playerKeys(room.seats);
+    const score = keys && seriesOf(room).find(({ players }) => keys.every((key) => players.includes(key)));
+    return score?.players[0] === keys?.[1] && score !== undefined;
 }
 
 /**

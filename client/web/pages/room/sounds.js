@@ -5,7 +5,7 @@
 
 import { setting } from "../../shell/settings.js";
 
-/** @typedef {"move" | "capture" | "turn" | "won" | "lost" | "end"} Sound */
+/** @typedef {"move" | "capture" | "turn" | "low" | "won" | "lost" | "end"} Sound */
 
 /**
  * A note: its start and length in seconds, its frequency at both ends in hertz, and its loudness
@@ -24,6 +24,10 @@ const NOTES = {
     turn: [
         { at: 0.14, length: 0.16, from: 660, gain: 0.16 },
         { at: 0.26, length: 0.24, from: 880, gain: 0.16 },
+    ],
+    low: [
+        { at: 0, length: 0.08, from: 988, gain: 0.2, wave: "square" },
+        { at: 0.14, length: 0.08, from: 988, gain: 0.2, wave: "square" },
     ],
     won: [
         { at: 0.1, length: 0.2, from: 523, gain: 0.18 },

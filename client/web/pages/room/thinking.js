@@ -10,7 +10,7 @@
  */
 
 import { headPly } from "../../shell/model.js";
-import { permits } from "../../shell/viewer.js";
+import { permits } from "./viewer.js";
 import { sideName } from "../../shell/words.js";
 import { glassPath, seatOf } from "../../ui/moves.js";
 import { hasAi } from "../../ui/table.js";

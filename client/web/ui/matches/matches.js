@@ -6,6 +6,7 @@
  */
 
 import { h } from "../../shell/elements.js";
+import { controlText } from "../clock/clock.js";
 import { agoText, playersOfSeat, pointsText } from "../../shell/words.js";
 
 /**
@@ -36,7 +37,7 @@ export function drawMatch(match, now_ms) {
                 players[1] ?? null,
             ),
             h("span", { class: "muted reason" }, match.over?.reason ?? ""),
-            h("span", { class: "muted length" }, match.length),
+            h("span", { class: "muted length" }, [match.length, match.clock && controlText(match.clock)].filter(Boolean).join(" · ")),
             h(
                 "time",
                 { class: "muted", datetime: new Date(match.finished_ms ?? match.started_ms).toISOString() },

@@ -9,9 +9,6 @@ import re
 
 from msgspec import Struct
 
-from server.events import Said
-from server.rooms.model import Room
-
 #: A line that begins with `/` and a word.
 _COMMAND = re.compile(r"/([a-zA-Z][\w-]*)(?: (.*))?")
 #: The signs that begin a line to the bot: a slash, and that of wide letters.
@@ -155,7 +152,23 @@ PLAIN_QUESTIONS: dict[str, tuple[str, ...]] = {
         "was that bad",
         "was that good",
     ),
-    "clock": ("how much time do i have", "is there a clock"),
+    "clock": (
+        "do we have a clock",
+        "how long do i have",
+        "how much time",
+        "how much time do i have",
+        "how much time do i have left",
+        "how much time do we have",
+        "how much time do you have",
+        "how much time does my opponent have",
+        "how much time have i got",
+        "how much time have i left",
+        "how much time is left",
+        "is there a clock",
+        "what is the time control",
+        "what is the time limit",
+        "what's the time control",
+    ),
     "analyse": (
         "can you analyse this match",
         "can you analyze this match",
@@ -210,22 +223,3 @@ def _plain_question(text: str) -> Question | None:
         if words[start] not in _FILLERS:
             break
     return None
-
-
-def is_for_bot(room: Room, line: Said) -> bool:
-    """Whether a line is a question that is not plain and that nobody else can answer: it ends with
-    a question mark, and its author plays against an AI without another person in a seat.
-    """
-    people = {each.identity for each in room.seats if each is not None and each.kind != "ai"}
-    kept = [each for each in room.seats if each is not None and each.kept_for is not None]
-    return room.has_ai and not kept and people == {line.identity} and _is_unknown(line.text)
-
-
-def is_first_unknown(room: Room, line: Said) -> bool:
-    """Whether no earlier line of the author in memory is a question that is not plain."""
-    own = [each.text for each in room.chat if each.identity == line.identity and not each.by]
-    return sum(map(_is_unknown, own)) <= 1
-
-
-def _is_unknown(text: str) -> bool:
-    return text.rstrip().endswith("?") and parse_question(text, has_ai=True) is None

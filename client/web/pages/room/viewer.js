@@ -1,8 +1,8 @@
 /**
  * What the viewer of a room holds and may do, from the model.
  *
- * @import {MoveView} from "./protocol.js"
- * @import {Model, Room} from "./model.js"
+ * @import {MoveView} from "../../shell/protocol.js"
+ * @import {Model, Room} from "../../shell/model.js"
  */
 
 /**

@@ -1,0 +1,190 @@
+"""Shows rooms, the lobby and replays on the whole terminal; a room also in line mode."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from client.address import Address
+from client.subcommands.line_mode import run_line_mode
+
+if TYPE_CHECKING:
+    from client.analyses import AnalysisReport
+    from client.api import MatchRecord
+    from client.connection import Connection
+    from client.model import Model
+    from client.terminal.replay import Views
+
+#: How to get the full screen where Textual is missing.
+ADVICE = "For the full screen: pip install 'plyroom[tui]'. Without it, and with --plain: lines."
+
+
+def fills_terminal(
+    plain: bool,
+    environ: Mapping[str, str] = os.environ,
+    streams: tuple[TextIO, ...] | None = None,
+    has_textual: Callable[[], bool] = lambda: find_spec("textual") is not None,
+) -> bool:
+    """Whether a command fills the terminal: all standard streams are one that can, Textual is
+    installed, and nobody asked for plain lines.
+
+    Where only Textual is missing, a line on standard error says how to get it.
+    """
+    streams = streams or (sys.stdin, sys.stdout, sys.stderr)
+    if plain or environ.get("PLYROOM_PLAIN") == "1":
+        return False
+    if environ.get("TERM", "dumb") == "dumb" or not all(each.isatty() for each in streams):
+        return False
+    if not has_textual():
+        click.echo(ADVICE, err=True)
+        return False
+    return True
+
+
+async def show_room(
+    connection: "Connection",
+    address: Address,
+    room: str,
+    *,
+    plain: bool,
+    brief: bool,
+    is_ascii: bool = False,
+    sit: bool = False,
+    invite: bool = False,
+    text_at_end: "Callable[[Model], str]",
+) -> None:
+    """Shows a room to its end, then prints `text_at_end`. Without boards it is line mode."""
+    if brief or not fills_terminal(plain):
+        await run_line_mode(
+            connection,
+            address,
+            room,
+            brief=brief,
+            is_ascii=is_ascii,
+            sit=sit,
+            invite=invite,
+            text_at_end=text_at_end,
+        )
+        return
+    from client.terminal.output import count_colours, standard_output
+    from client.tui.app import PlyroomApp, run_app
+    from client.tui.requests import Requests
+    from client.tui.room import RoomScreen, Visit
+
+    output = standard_output(is_ascii)
+    requests = Requests(address, connection.token)
+    visit = Visit(connection, address, room, sit, invite, requests)
+    screen = RoomScreen(
+        visit, count_colours(sys.stdout), not output.has_figures, lambda error: app.fail(error)
+    )
+    app = PlyroomApp(lambda: screen)
+    try:
+        await run_app(app, connection)
+    finally:
+        if text := text_at_end(screen.model):
+            output.report(text)
+
+
+async def show_lobby(
+    url: Address | None, data: Path | None, name: str | None, is_ascii: bool
+) -> None:
+    """Shows the lobby of the server at `url` to its end; without one, asks for a server first."""
+    import asyncio
+    from contextlib import suppress
+
+    from client.errors import PlyroomError
+    from client.subcommands.connecting import connect_as_guest, find_server
+    from client.terminal.output import count_colours, standard_output
+    from client.tui.app import PlyroomApp, run_app
+    from client.tui.lobby import LobbyScreen, Place, StartScreen
+    from client.tui.requests import Requests
+
+    colours, has_figures = count_colours(sys.stdout), standard_output(is_ascii).has_figures
+
+    def place_at(
+        address: Address, connection: "Connection", on_failure: Callable[[PlyroomError], None]
+    ) -> Place:
+        requests = Requests(address, connection.token)
+        return Place(connection, requests, colours, not has_figures, on_failure)
+
+    if url is not None:
+        async with (
+            find_server(url, data) as server,
+            connect_as_guest(server, name) as connection,
+        ):
+            place = place_at(server.address, connection, lambda error: app.fail(error))
+            app = PlyroomApp(lambda: LobbyScreen(place))
+            await run_app(app, connection)
+        return
+
+    visiting: asyncio.Task[None] | None = None
+
+    async def visit(chosen: Address | None) -> None:
+        """Shows the lobby of a server until it is left or fails."""
+        left: asyncio.Future[PlyroomError | None] = asyncio.get_running_loop().create_future()
+
+        def end(error: PlyroomError | None) -> None:
+            if not left.done():
+                left.set_result(error)
+
+        try:
+            async with (
+                find_server(chosen, data, start.show_problem) as server,
+                connect_as_guest(server, name, report=start.show_problem) as connection,
+            ):
+                connection.on_state = app.show_state
+                lobby = LobbyScreen(place_at(server.address, connection, end))
+                await app.push_screen(lobby, lambda _: end(None))
+                start.show_problem("")
+                error = await left
+                while app.screen is not start and len(app.screen_stack) > 1:
+                    await app.pop_screen()
+            start.show_problem("" if error is None else str(error))
+        except PlyroomError as error:
+            start.show_problem(str(error))
+        except Exception as error:  # a fault of the program, which the application reports
+            app.crash(error)
+
+    def enter(chosen: Address | None) -> None:
+        nonlocal visiting
+        if visiting is None or visiting.done():
+            visiting = asyncio.create_task(visit(chosen), name="plyroom visit")
+
+    start = StartScreen(enter)
+    app = PlyroomApp(lambda: start)
+    try:
+        await run_app(app)
+    finally:
+        if visiting is not None:
+            visiting.cancel()
+            with suppress(asyncio.CancelledError):
+                await visiting
+
+
+async def show_replay(
+    record: "MatchRecord",
+    views: "Views",
+    address: Address,
+    ply: int,
+    report: "AnalysisReport | None",
+    is_ascii: bool,
+) -> None:
+    """Shows a match that was played on the whole terminal, to its end."""
+    from client.terminal.output import count_colours, standard_output
+    from client.tui.app import PlyroomApp, run_app
+    from client.tui.replay import ReplayScreen
+    from client.tui.requests import Requests
+
+    has_figures = standard_output(is_ascii).has_figures
+    colours = count_colours(sys.stdout)
+
+    def screen() -> ReplayScreen:
+        return ReplayScreen(
+            record, views, Requests(address, None), colours, not has_figures, ply, None, report
+        )
+
+    await run_app(PlyroomApp(screen))

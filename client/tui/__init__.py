@@ -1,0 +1,1 @@
+"""Plyroom on a whole terminal: the lobby, rooms and replays. It needs Textual (extra `tui`)."""

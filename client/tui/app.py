@@ -1,0 +1,104 @@
+"""The application: it owns the terminal and shows one screen at a time."""
+
+import os
+from collections.abc import Callable
+from typing import ClassVar
+
+from rich.segment import Segments
+from textual.app import App
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from client.connection import Connection, State
+from client.errors import PlyroomError
+from client.tui.lobby import LobbyScreen
+from client.tui.room import RoomScreen
+from server.protocol.messages import Notification
+
+#: The sentence for each state of the connection but a good one.
+BANNERS = {
+    State.LOST: "The connection is lost; trying again …",
+    State.RESTARTING: "The server restarts; trying again …",
+}
+
+
+class PlyroomApp(App[None]):
+    """Runs a first screen until it is left. `failure` is the error that ended it, if one did."""
+
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+z", "suspend_process", show=False, priority=True),
+        Binding("ctrl+q", "exit", show=False, priority=True),
+    ]
+    CSS = """
+    * { scrollbar-color: ansi_blue; scrollbar-background: ansi_default; }
+    """
+
+    def __init__(self, first: Callable[[], Screen[None]]) -> None:
+        # The terminal's own colours for text, so that it suits light and dark terminals.
+        super().__init__(ansi_color=True)
+        self.theme = "ansi-dark"
+        self._first = first
+        self.failure: PlyroomError | None = None
+
+    def on_mount(self) -> None:
+        """Shows the first screen; its end is that of the application."""
+        self.push_screen(self._first(), lambda _: self.exit())
+
+    def fail(self, error: PlyroomError) -> None:
+        """Ends the application with an error, which `run_app` raises."""
+        self.failure = error
+        self.exit(return_code=1)
+
+    def crash(self, error: Exception) -> None:
+        """Ends the application because of a fault of the program, in a task beside it."""
+        self._handle_exception(error)
+
+    def show_state(self, state: State) -> None:
+        """Shows the state of the connection above every room and lobby."""
+        for screen in self.screen_stack:
+            if isinstance(screen, RoomScreen | LobbyScreen):
+                screen.show_banner(BANNERS.get(state, ""))
+
+    def show_notification(self, notification: Notification) -> None:
+        """Tells what waits in another room, and lets every lobby fetch its lists again."""
+        if notification.text:
+            self.notify(notification.text, markup=False)
+        for screen in self.screen_stack:
+            if isinstance(screen, LobbyScreen):
+                screen.reload()
+
+    def action_exit(self) -> None:
+        """Leaves at once."""
+        self.exit()
+
+    def _fatal_error(self) -> None:
+        """Reports a fault of the program in one line, after the screen is restored.
+
+        With PLYROOM_DEBUG set, Textual's own report follows.
+        """
+        if os.environ.get("PLYROOM_DEBUG"):
+            super()._fatal_error()
+            return
+        error = self._exception
+        line = f"Plyroom has failed: {type(error).__name__}: {error}. Please report it; "
+        line += "--plain does without the full screen."
+        self._exit_renderables.append(Segments(self.console.render(line, self.console.options)))
+        self._close_messages_no_wait()
+
+
+async def run_app(app: PlyroomApp, connection: Connection | None = None) -> None:
+    """Runs the application on the terminal to its end; raises the PlyroomError that ended it."""
+    if connection is not None:
+        reported, connection.on_state = connection.on_state, app.show_state
+        told, connection.on_notification = connection.on_notification, app.show_notification
+    try:
+        await app.run_async()
+    finally:
+        if connection is not None:
+            connection.on_state = reported
+            connection.on_notification = told
+    if app.failure is not None:
+        raise app.failure
+    if app.return_code:
+        raise SystemExit(1)

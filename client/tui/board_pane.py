@@ -1,0 +1,233 @@
+"""The board on the screen: the cursor walks its cells, and picked cells become moves."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.events import Click, MouseScrollDown, MouseScrollUp
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from client.tui.picking import next_cells, pick
+from client.tui.picture import Ink, Picture, Signs, cell_size, draw_picture
+from engine.view import BoardView, MoveView, PositionView
+
+
+@lru_cache(maxsize=512)
+def style_of(ink: Ink) -> Style:
+    """The style of Textual for an ink."""
+    return Style(
+        color=ink.colour or None,
+        bgcolor=ink.ground or None,
+        bold=ink.is_bold or None,
+        dim=ink.is_dim or None,
+        reverse=ink.is_reversed or None,
+    )
+
+
+class BoardPane(Widget, can_focus=True):
+    """Draws a position in the largest cells that fit. A board that does not fit scrolls around the
+    cursor.
+
+    Arrow keys reach it through its screen, which calls `walk`, `pick` and `drop`.
+    """
+
+    FOCUS_ON_CLICK = False
+
+    class Finished(Message):
+        """The picked cells are the whole path of these moves; several differ in their `choice`."""
+
+        def __init__(self, moves: tuple[MoveView, ...]) -> None:
+            super().__init__()
+            self.moves = moves
+
+    class Turned(Message):
+        """The wheel was turned over the board: by one step, down or up."""
+
+        def __init__(self, steps: int) -> None:
+            super().__init__()
+            self.steps = steps
+
+    def __init__(self, colours: int, is_ascii: bool, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.colours = colours
+        self._is_ascii = is_ascii
+        self._board: BoardView | None = None
+        self._position: PositionView | None = None
+        self._moves: Sequence[MoveView] = ()
+        self._flip = False
+        self._letters: Mapping[str, str] = {}
+        self._picture: Picture | None = None
+        #: The first visible row and column of the picture.
+        self._offset = (0, 0)
+        self.selection: tuple[str, ...] = ()
+        self.cursor: str | None = None
+
+    def show(
+        self,
+        board: BoardView | None,
+        position: PositionView | None,
+        moves: Sequence[MoveView],
+        flip: bool,
+        letters: Mapping[str, str],
+    ) -> None:
+        """Shows a position and the moves that may be played in it."""
+        if position != self._position or tuple(moves) != tuple(self._moves):
+            self.selection = ()
+        if board is not self._board:
+            self.cursor = None
+        self._board, self._position, self._moves = board, position, moves
+        self._flip, self._letters = flip, letters
+        self._draw()
+
+    @property
+    def picture(self) -> Picture | None:
+        """The picture that is shown, if there is a position."""
+        return self._picture
+
+    @property
+    def next_cells(self) -> frozenset[str]:
+        """The cells to mark as those that may be picked next: all after the first pick; before it
+        those of moves of one cell, unless that is most of the board.
+        """
+        if self._board is None:
+            return frozenset()
+        cells = next_cells(self._moves, self.selection, self._board.targets)
+        if self.selection:
+            return cells
+        is_single = all(len(move.path) == 1 for move in self._moves)
+        size = len(self._picture.boxes) if self._picture is not None else 0
+        return cells if is_single and 2 * len(cells) <= size else frozenset()
+
+    def size_for(self, columns: int, rows: int) -> tuple[int, int]:
+        """The columns and rows that the board takes up of these."""
+        if self._board is None or self._position is None:
+            return columns, rows
+        size = cell_size(self._board, self._flip, columns, rows, self._is_ascii)
+        picture = draw_picture(
+            self._board, self._position, size, flip=self._flip, is_ascii=self._is_ascii
+        )
+        return min(columns, picture.width), min(rows, picture.height)
+
+    def _draw(self) -> None:
+        if self._board is None or self._position is None:
+            self._picture = None
+            self.refresh()
+            return
+        columns, rows = self.size.width, self.size.height
+        size = cell_size(self._board, self._flip, columns, rows, self._is_ascii)
+        self._picture = draw_picture(
+            self._board,
+            self._position,
+            size,
+            flip=self._flip,
+            colours=self.colours,
+            is_ascii=self._is_ascii,
+            signs=Signs(self.cursor, self.selection, self.next_cells, self._letters),
+        )
+        self._scroll(rows, columns)
+        self.refresh()
+
+    def _scroll(self, rows: int, columns: int) -> None:
+        """Moves the visible part so that the cursor is in it, with a cell around it."""
+        picture = self._picture
+        assert picture is not None, "drawn before"
+        top, left = self._offset
+        if self.cursor is not None and (box := picture.boxes.get(self.cursor)) is not None:
+            top = _into_view(top, rows, box.row - box.height, box.row + 2 * box.height)
+            left = _into_view(left, columns, box.col - box.width, box.col + 2 * box.width)
+        self._offset = (
+            max(0, min(top, picture.height - rows)),
+            max(0, min(left, picture.width - columns)),
+        )
+
+    def on_resize(self) -> None:
+        """Draws the board in cells that fit."""
+        self._draw()
+
+    def render_line(self, y: int) -> Strip:
+        """A line of the picture."""
+        picture = self._picture
+        top, left = self._offset
+        if picture is None or not 0 <= y + top < picture.height:
+            return Strip.blank(self.size.width, self.rich_style)
+        base = self.rich_style
+        segments = [Segment(text, base + style_of(ink)) for text, ink in picture.rows[y + top]]
+        return Strip(segments).crop_extend(left, left + self.size.width, base)
+
+    def on_click(self, event: Click) -> None:
+        """Picks the cell that was clicked."""
+        offset = event.get_content_offset(self)
+        if offset is None or self._picture is None:
+            return
+        top, left = self._offset
+        cell = self._picture.cell_at(offset.y + top, offset.x + left)
+        if cell is not None:
+            event.stop()
+            self.cursor = cell
+            self.pick()
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        """Tells the screen."""
+        event.stop()
+        self.post_message(self.Turned(1))
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        """Tells the screen."""
+        event.stop()
+        self.post_message(self.Turned(-1))
+
+    def walk(self, rows: int, cols: int) -> None:
+        """Moves the cursor to the next cell in a direction."""
+        if self._picture is None or not self._picture.boxes:
+            return
+        if self.cursor is None or self.cursor not in self._picture.boxes:
+            self.cursor = self._first_cell()
+        else:
+            self.cursor = self._picture.neighbour(self.cursor, rows, cols)
+        self._draw()
+
+    def _first_cell(self) -> str:
+        """Where the cursor begins: on the last move, else in the middle of the board."""
+        picture, position = self._picture, self._position
+        assert picture is not None, "there is a board"
+        assert position is not None, "there is a board"
+        last = [cell for cell in position.last if cell in picture.boxes]
+        if last:
+            return last[-1]
+        middle_row, middle_col = picture.height // 2, picture.width // 2
+        return min(
+            picture.boxes,
+            key=lambda name: (
+                abs(2 * (picture.boxes[name].row - middle_row))
+                + abs(picture.boxes[name].col - middle_col)
+            ),
+        )
+
+    def pick(self) -> None:
+        """Picks the cell under the cursor."""
+        if self._board is None or self.cursor is None:
+            return
+        result = pick(self._moves, self.selection, self.cursor, self._board.targets)
+        self.selection = result.selection
+        self._draw()
+        if result.finished:
+            self.post_message(self.Finished(result.finished))
+
+    def drop(self) -> bool:
+        """Drops what is picked; returns whether there was something."""
+        had = bool(self.selection)
+        self.selection = ()
+        self._draw()
+        return had
+
+
+def _into_view(first: int, length: int, begin: int, end: int) -> int:
+    """The first visible row or column so that those from `begin` to `end` are visible, or as many
+    as there is space for, those in the middle.
+    """
+    if end - begin > length:
+        return (begin + end - length) // 2
+    return max(min(first, begin), end - length)

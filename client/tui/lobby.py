@@ -1,0 +1,540 @@
+"""The lobby: the user's matches, open seats, running rooms, games and replays.
+
+The first screen asks for a server.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Vertical
+from textual.screen import Screen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from client.address import DEFAULT_SERVER, Address, BadAddress, parse_address
+from client.api import GameInfo, ListedMatch, MyMatches
+from client.connection import Connection
+from client.errors import PlyroomError, Refused
+from client.terminal import words
+from client.terminal.clocks import times_text
+from client.tui.board_pane import BoardPane
+from client.tui.new_room import NewRoom
+from client.tui.replay import ReplayScreen
+from client.tui.requests import Requests
+from client.tui.room import RoomScreen, Visit
+from client.tui.sheets import Menu
+from server.commands import Create
+from server.events import Occupant
+from server.protocol.messages import RoomSummary
+
+#: The least width of a screen with a small board beside the list.
+PREVIEW_COLUMNS = 76
+#: The time for which an entry must be highlighted before its board is fetched, in seconds.
+PREVIEW_S = 0.4
+#: The least time between two requests for the user's own matches, in seconds.
+RELOAD_S = 4.0
+#: The keys of the lobby, each with what it does.
+KEYS = (
+    ("Enter", "open", "opens what is highlighted"),
+    ("n", "new", "a new room: game, opponent, side, options, clock"),
+    ("/", "filter", "shows only what contains a text"),
+    ("r", "reload", "fetches the lists again"),
+    ("?", "help", "this list"),
+    ("q", "quit", "leaves"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of the list. `kind` is "heading", "room", "match" or "game"; `key` is the id."""
+
+    kind: str
+    key: str
+    text: str
+
+
+def lobby_rows(
+    rooms: Sequence[RoomSummary],
+    mine: MyMatches,
+    finished: Sequence[ListedMatch],
+    games: Sequence[GameInfo],
+    identity: str,
+    wanted: str,
+    server_ms: int,
+) -> list[Row]:
+    """The lines of the lobby: those that contain `wanted` in any case, under their headings."""
+    waits = {each.room: each.text for each in mine.notifications}
+    own = [
+        Row(
+            "room",
+            room.room,
+            waits.get(room.room) or f"{_title(room)}: {_players(room.seats)}, play again",
+        )
+        for room in sorted(mine.rooms, key=lambda room: room.room not in waits)
+    ]
+    own += [
+        Row("room", match.room, f"{match.title}: {_players(match.seats)}{_turn(match, identity)}")
+        for match in mine.running
+        if match.room not in {room.room for room in mine.rooms}
+    ]
+    own += [
+        Row("room", room.room, f"{_title(room)}: you wait for a player") for room in mine.waiting
+    ]
+    known = {row.key for row in own}
+    others = [room for room in rooms if room.room not in known]
+    open_rooms = [
+        Row("room", room.room, f"{_title(room)}: {_players(room.seats)}")
+        for room in others
+        if room.state == "open"
+    ]
+    running = [
+        Row("room", room.room, f"{_title(room)}: {_players(room.seats)}{_state(room, server_ms)}")
+        for room in others
+        if room.state != "open"
+    ]
+    ended = {match.match: match for match in (*mine.finished, *finished)}
+    replays = [
+        Row("match", match.match, f"{match.title}: {_players(match.seats)}, {_result(match)}")
+        for match in ended.values()
+    ]
+    offered = [Row("game", game.id, f"{game.title}: {game.goal or 'a new room'}") for game in games]
+    sections = (
+        ("Your matches", own),
+        ("Open seats", open_rooms),
+        ("Running", running),
+        ("New room", offered),
+        ("Replays", replays),
+    )
+    rows: list[Row] = []
+    for heading, entries in sections:
+        found = [row for row in entries if wanted.casefold() in row.text.casefold()]
+        if found:
+            rows += [Row("heading", heading, heading), *found]
+    return rows
+
+
+def _title(room: RoomSummary) -> str:
+    options = words.options_text(room.options, room.options_text)
+    return f"{room.title}{options}{words.clock_suffix(room.clock)}"
+
+
+def _players(seats: Sequence[Occupant | None]) -> str:
+    return " against ".join(words.quoted(seat.name) if seat else "a free seat" for seat in seats)
+
+
+def _turn(match: ListedMatch, identity: str) -> str:
+    """Whose turn it is in one of the user's own matches."""
+    if match.turn is None:
+        return ""
+    return ", your turn" if match.seats[match.turn].identity == identity else ", their turn"
+
+
+def _state(room: RoomSummary, server_ms: int) -> str:
+    state = "over" if room.state == "finished" else room.length or "playing"
+    times = times_text(room.times, server_ms)
+    watching = f", {room.watching} watching" if room.watching else ""
+    return f", {state}" + (f", {times}" if times else "") + watching
+
+
+def _result(match: ListedMatch) -> str:
+    if match.over is None:
+        return "running"
+    if match.over.winner is None:
+        return "draw" if match.over.how in words.DRAW_TERMINATIONS else "no result"
+    return f"{words.quoted(match.seats[match.over.winner].name)} won"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A server where the user is, and how its boards are drawn."""
+
+    connection: Connection
+    requests: Requests
+    colours: int
+    is_ascii: bool
+    on_failure: Callable[[PlyroomError], None]
+
+
+class LobbyScreen(Screen[None]):
+    """Lists what goes on at a server, and opens rooms and replays."""
+
+    CSS = """
+    LobbyScreen { layout: vertical; background: ansi_default; color: ansi_default; }
+    LobbyScreen Static { height: auto; width: 100%; }
+    #lobby-title { text-style: bold; height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    #banner { height: 1; text-style: reverse bold; display: none; }
+    #lists { height: 1fr; width: 100%; layout: horizontal; }
+    #rows { width: 1fr; height: 100%; border: none; padding: 0; background: ansi_default;
+        text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size: 1 1; }
+    #preview { width: 36; height: 100%; padding: 0 0 0 1; border-left: solid ansi_blue; }
+    #preview BoardPane { height: 1fr; width: 100%; }
+    #filter { border: none; height: 1; padding: 0; background: ansi_default; display: none; }
+    #lobby-keys { height: 1; text-style: dim; text-wrap: nowrap; text-overflow: ellipsis; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "new", show=False),
+        Binding("slash", "filter", show=False),
+        Binding("r", "reload", show=False),
+        Binding("question_mark,f1", "help", show=False),
+        Binding("q,ctrl+c", "leave", show=False),
+        Binding("escape", "clear", show=False),
+    ]
+    AUTO_FOCUS = "#rows"
+
+    def __init__(self, place: Place) -> None:
+        super().__init__()
+        self._place = place
+        self._rooms: dict[str, RoomSummary] = {}
+        self._mine = MyMatches()
+        self._finished: tuple[ListedMatch, ...] = ()
+        self._games: tuple[GameInfo, ...] = ()
+        self._strategies: tuple[str, ...] = ()
+        self._wanted = ""
+        self._rows: list[Row] = []
+        self._problem = ""
+        self._notice = ""
+        self._board = BoardPane(place.colours, place.is_ascii)
+        self._reload_is_due = False
+        #: The first entry, which is highlighted until the user chooses another one.
+        self._first_key: str | None = None
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="lobby-title", markup=False)
+        yield Static(id="banner", markup=False)
+        with Container(id="lists"):
+            yield OptionList(id="rows")
+            with Vertical(id="preview"):
+                yield Static(id="preview-title", markup=False)
+                yield self._board
+        yield Input(id="filter", placeholder="Only what contains ...")
+        yield Static(id="lobby-keys", markup=False)
+
+    def on_mount(self) -> None:
+        """Begins to follow the lobby."""
+        self.run_worker(self._watch(), name="lobby")
+        self.run_worker(self._load(), group="load")
+        self.set_interval(RELOAD_S, self._reload_if_due)
+        self._draw()
+
+    async def _watch(self) -> None:
+        """Keeps the list of rooms; after a reconnect it arrives whole."""
+        try:
+            async with aclosing(self._place.connection.lobby()) as changes:
+                async for change in changes:
+                    if change.full:
+                        self._rooms.clear()
+                    self._rooms |= {room.room: room for room in change.rooms}
+                    for gone in change.gone:
+                        self._rooms.pop(gone, None)
+                    self._reload_is_due = True
+                    self._draw()
+        except PlyroomError as error:
+            self._place.on_failure(error)
+
+    async def _load(self) -> None:
+        """Fetches the lists that the lobby's messages do not have; keeps the old ones otherwise."""
+        requests = self._place.requests
+        try:
+            self._games = self._games or await requests.games()
+            self._strategies = self._strategies or await requests.strategies()
+            self._mine = await requests.my_matches()
+            self._finished = await requests.finished()
+            self._problem = ""
+        except PlyroomError as error:
+            self._problem = str(error)
+        self._draw()
+
+    def _reload_if_due(self) -> None:
+        if self._reload_is_due and self.is_current:
+            self._reload_is_due = False
+            self.run_worker(self._load(), group="load", exclusive=True)
+
+    def reload(self) -> None:
+        """Fetches the lists again soon: something waits for the user."""
+        self._reload_is_due = True
+
+    def on_screen_resume(self) -> None:
+        """Fetches the lists again after a room or a replay."""
+        self._reload_is_due = True
+
+    # --- drawing
+
+    def show_banner(self, text: str) -> None:
+        """Shows a sentence above everything; "" hides it."""
+        if self.is_mounted:
+            banner = self.query_one("#banner", Static)
+            banner.update(Text(text))
+            banner.display = bool(text)
+
+    def on_resize(self) -> None:
+        """Shows the small board only where there is space for it."""
+        self._show_preview()
+
+    def _show_preview(self) -> bool:
+        """Shows or hides the small board; returns whether it is there."""
+        at = self.query_one("#rows", OptionList).highlighted
+        has_board = at is not None and self._rows[at].kind in ("room", "match")
+        is_shown = has_board and self.size.width >= PREVIEW_COLUMNS
+        self.query_one("#preview").display = is_shown
+        return is_shown
+
+    def _draw(self) -> None:
+        if not self.is_mounted or not self.query("#rows"):
+            return
+        connection, requests = self._place.connection, self._place.requests
+        title = f"Plyroom  {requests.address}  You are {words.quoted(connection.name)}"
+        self.query_one("#lobby-title", Static).update(Text(title))
+        self._rows = lobby_rows(
+            list(self._rooms.values()),
+            self._mine,
+            self._finished,
+            self._games,
+            connection.identity,
+            self._wanted,
+            connection.server_ms(),
+        )
+        listed = self.query_one("#rows", OptionList)
+        at = listed.highlighted
+        key = listed.get_option_at_index(at).id if at is not None else None
+        options = [
+            Option(
+                Text(row.text, style="bold") if row.kind == "heading" else Text(f"  {row.text}"),
+                id=f"{row.kind} {row.key}",
+                disabled=row.kind == "heading",
+            )
+            for row in self._rows
+        ]
+        same = [(option.id, str(option.prompt)) for option in options] == [
+            (option.id, str(option.prompt)) for option in listed.options
+        ]
+        if not same:
+            listed.clear_options()
+            listed.add_options(options)
+            ids = [option.id for option in options]
+            is_chosen = key in ids and key != self._first_key
+            self._first_key = ids[1] if len(ids) > 1 else None
+            listed.highlighted = ids.index(key) if is_chosen else 1 if len(ids) > 1 else None
+        hint = "Enter open  n new room  / filter  ? help  q leave"
+        if not self._rows:
+            hint = f"Nothing contains {self._wanted!r}. Esc shows all." if self._wanted else hint
+        self.query_one("#lobby-keys", Static).update(Text(self._notice or self._problem or hint))
+
+    def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
+        """Shows the board of a room or a replay that stays highlighted."""
+        if event.option.id != self._first_key:
+            self._notice = ""
+        kind, _, key = (event.option.id or "").partition(" ")
+        if self._show_preview():
+            self.run_worker(self._preview(kind, key), group="preview", exclusive=True)
+
+    async def _preview(self, kind: str, key: str) -> None:
+        import asyncio
+
+        await asyncio.sleep(PREVIEW_S)
+        requests = self._place.requests
+        try:
+            record = (
+                await requests.match(key) if kind == "match" else await requests.last_match(key)
+            )
+            if record is None or record.view is None:
+                self._board.show(None, None, (), False, {})
+                self.query_one("#preview-title", Static).update("")
+                return
+            ply = len(record.moves)
+            views = await requests.views(record.match, ply, ply)
+        except PlyroomError:
+            return  # the list says what is wrong, if it lasts
+        self.query_one("#preview-title", Static).update(Text(record.title, style="bold"))
+        self._board.show(record.view, views[0], (), False, {})
+
+    # --- what the user does
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Opens a room or a replay, or the sheet for a new room of a game."""
+        kind, _, key = (event.option.id or "").partition(" ")
+        match kind:
+            case "room":
+                summary = self._rooms.get(key)
+                self._open(key, sit=summary is not None and summary.state == "open")
+            case "match":
+                self.run_worker(self._replay(key))
+            case "game":
+                self.action_new(key)
+
+    def _open(self, room: str, sit: bool = False, invite: bool = False) -> None:
+        place = self._place
+        visit = Visit(place.connection, place.requests.address, room, sit, invite, place.requests)
+
+        def end(error: PlyroomError) -> None:
+            """Goes back to the lobby if only the room refuses the user."""
+            if isinstance(error, Refused):
+                screen.dismiss(None)
+                self._tell(error.message)
+            else:
+                place.on_failure(error)
+
+        screen = RoomScreen(visit, place.colours, place.is_ascii, end)
+        self.app.push_screen(screen)
+
+    async def _replay(self, match: str) -> None:
+        place = self._place
+        try:
+            record = await place.requests.match(match)
+            last = len(record.moves)
+            views = await place.requests.views(match, 0, last) if record.view is not None else []
+            record = await place.requests.with_assessments(record)
+        except PlyroomError as error:
+            self._problem = str(error)
+            self._draw()
+            return
+        self.app.push_screen(
+            ReplayScreen(
+                record, views, place.requests, place.colours, place.is_ascii, 0, self._create
+            )
+        )
+
+    def action_new(self, game: str = "") -> None:
+        """Opens the sheet for a new room."""
+        self._notice = ""
+        if not self._games:
+            self.action_reload()
+            return
+        new_id = self._place.connection.new_id()
+        self.app.push_screen(NewRoom(self._games, self._strategies, game, new_id), self._create)
+
+    def _create(self, command: Create | None) -> None:
+        if command is not None:
+            self.run_worker(self._send(command))
+
+    async def _send(self, command: Create) -> None:
+        try:
+            room = (await self._place.connection.command(command)).room
+        except PlyroomError as error:
+            self._tell(str(error))
+            return
+        assert isinstance(room, str), "the ack of create names the room"
+        self._open(room, invite=command.visibility == "unlisted")
+
+    def _tell(self, text: str) -> None:
+        """Shows a sentence until the user does something else."""
+        if isinstance(self.app.screen, ReplayScreen):
+            self.app.screen.show_message(text)
+        self._notice = text
+        self._draw()
+
+    def action_filter(self) -> None:
+        """Opens the line for the filter."""
+        line = self.query_one("#filter", Input)
+        line.display = True
+        line.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Shows only what contains the text."""
+        self._wanted = event.value.strip()
+        self._draw()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Goes back to the list."""
+        event.input.display = bool(event.value)
+        self.query_one("#rows").focus()
+
+    def action_clear(self) -> None:
+        """Shows everything again."""
+        line = self.query_one("#filter", Input)
+        line.value = ""
+        line.display = False
+        self.query_one("#rows").focus()
+
+    def action_reload(self) -> None:
+        """Fetches the lists again."""
+        self.run_worker(self._load(), group="load", exclusive=True)
+
+    def action_help(self) -> None:
+        """Lists the keys."""
+        entries = [(f"{word} ({key})", text) for key, word, text in KEYS]
+        self.app.push_screen(Menu("What you can do here", entries), self._chosen)
+
+    def _chosen(self, word: str | None) -> None:
+        actions: Mapping[str, Callable[[], None]] = {
+            "new": self.action_new,
+            "filter": self.action_filter,
+            "reload": self.action_reload,
+            "quit": self.action_leave,
+        }
+        if word is not None and (action := actions.get(word.split(" ")[0])) is not None:
+            action()
+
+    def action_leave(self) -> None:
+        """Leaves the server."""
+        self.dismiss(None)
+
+
+class StartScreen(Screen[None]):
+    """Asks where to play: on a server that is started here, or at an address."""
+
+    CSS = """
+    StartScreen { layout: vertical; background: ansi_default; color: ansi_default; padding: 1 2; }
+    StartScreen Static { height: auto; width: 100%; }
+    StartScreen OptionList { height: auto; border: none; padding: 0; background: ansi_default; }
+    #address { border: none; height: 1; padding: 0; background: ansi_default; }
+    #start-problem { text-style: bold; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("q,escape,ctrl+c", "leave", show=False)]
+    AUTO_FOCUS = "OptionList"
+
+    def __init__(self, enter: Callable[[Address | None], None]) -> None:
+        super().__init__()
+        self._enter = enter
+
+    def compose(self) -> ComposeResult:
+        yield Static(Text("Plyroom", style="bold"))
+        yield Static("Board games with people and with an AI whose thinking anyone can watch.\n")
+        yield OptionList(
+            Option("Play on this computer", id="here"),
+            Option(f"Go to the server on this computer, {DEFAULT_SERVER}", id="default"),
+            Option("Go to a server at another address", id="address"),
+        )
+        yield Input(id="address", placeholder="http://host:8000, or the link of a room")
+        yield Static(id="start-problem", markup=False)
+        yield Static("\nArrows choose, Enter goes on, q leaves. `plyroom --plain --help` and")
+        yield Static("PLYROOM_PLAIN=1: plain lines, for screen readers and braille displays.")
+
+    def on_mount(self) -> None:
+        """Hides the line for the address until it is wanted."""
+        self.query_one("#address").display = False
+
+    def show_problem(self, text: str) -> None:
+        """Shows why a server could not be entered, or what is being done; "" for nothing."""
+        self.query_one("#start-problem", Static).update(Text(words.quoted(text)))
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Goes to a server, or asks for its address."""
+        if event.option.id == "here":
+            self._go(None)
+        elif event.option.id == "default":
+            self._go(parse_address(DEFAULT_SERVER))
+        else:
+            line = self.query_one("#address", Input)
+            line.display = True
+            line.focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Goes to the server at the address."""
+        try:
+            self._go(parse_address(event.value))
+        except BadAddress as error:
+            self.show_problem(str(error))
+
+    def _go(self, address: Address | None) -> None:
+        where = "a server on this computer, which starts" if address is None else str(address)
+        self.show_problem(f"Connecting to {where} ...")
+        self._enter(address)
+
+    def action_leave(self) -> None:
+        """Ends the application."""
+        self.dismiss(None)

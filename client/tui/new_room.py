@@ -1,0 +1,246 @@
+"""The sheet for a new room: fields whose values the arrow keys change, and a position to type."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.events import Click
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import Input, Static
+
+from client.api import GameInfo
+from client.tui.sheets import SHEET_CSS
+from server.commands import AiSeat, Create, MySeat, OpenSeat, SeatWish, ThinkingSetting
+from server.time_controls import TimeControlError, format_control, parse_people
+
+#: The level of the computer that the sheet begins with.
+FIRST_LEVEL = 3
+#: The personas of the computer.
+PERSONAS = ("average", "swindler", "random")
+#: The clocks to choose from, as people write them; "" is none.
+CLOCKS = ("", "1+0", "3+2", "5+3", "10+5", "15+10", "30+20", "10+3x30")
+#: What the line for the start position asks for, and the last line of the sheet.
+PLACEHOLDER = "Start position as text; for chess a FEN (or leave empty)"
+HINT = "Arrows choose, Enter creates the room, Esc goes back"
+#: Who sees the AI's thinking.
+THINKING: tuple[tuple[ThinkingSetting, str], ...] = (
+    ("all", "everyone sees it"),
+    ("spectators", "only spectators see it"),
+    ("after", "after the match"),
+)
+
+
+@dataclass(slots=True)
+class Field:
+    """A line of the sheet: its name, and its values with their texts, of which one is chosen."""
+
+    name: str
+    values: Sequence[str]
+    texts: Sequence[str]
+    index: int = 0
+
+    @property
+    def value(self) -> str:
+        """The chosen value."""
+        return self.values[self.index]
+
+    def step(self, steps: int) -> None:
+        """Chooses another value, round and round."""
+        self.index = (self.index + steps) % len(self.values)
+
+
+def fields_of(game: GameInfo, strategies: Sequence[str]) -> list[Field]:
+    """The fields for a game, below the game itself."""
+    opponents = [("friend", "a friend, by a link"), ("anyone", "anyone, from the server's list")]
+    opponents += [("screen", "both sides on this screen")]
+    opponents += [(f"level {n}", f"the computer, level {n}") for n in range(1, game.levels + 1)]
+    if game.levels:
+        opponents += [(f"persona {name}", f"the computer, {name}") for name in PERSONAS]
+    opponents += [(f"strategy {name}", f"the strategy {name}") for name in strategies]
+    values = [value for value, _ in opponents]
+    first = f"level {min(FIRST_LEVEL, game.levels)}" if game.levels else values[-1]
+    options = [
+        Field(
+            f"option {name}", option.offered, option.offered, option.offered.index(option.default)
+        )
+        for name, option in game.options.items()
+        if option.default in option.offered
+    ]
+    titles = [option.title for option in game.options.values() if option.default in option.offered]
+    for field, title in zip(options, titles, strict=True):
+        field.texts = [f"{title}: {value}" for value in field.values]
+    return [
+        Field("Opponent", values, [text for _, text in opponents], values.index(first)),
+        Field(
+            "You play", ("0", "1", "random"), ("the first side", "the second side", "a random side")
+        ),
+        *options,
+        Field("Clock", CLOCKS, [clock or "none" for clock in CLOCKS]),
+        Field("In the list", ("yes", "no"), ("where it may be seen", "only by its link")),
+        Field("Thinking", [value for value, _ in THINKING], [text for _, text in THINKING]),
+    ]
+
+
+def create_command(
+    command_id: str, game: GameInfo, fields: Sequence[Field], start: str, second: int
+) -> Create:
+    """The command for the room of the sheet. `second` is 1 if a random side is the second one."""
+    chosen = {field.name: field.value for field in fields}
+    kind, _, name = chosen["Opponent"].partition(" ")
+    opponent: SeatWish = OpenSeat()
+    match kind:
+        case "level":
+            opponent = AiSeat(level=int(name))
+        case "persona":
+            opponent = AiSeat(persona=name)  # type: ignore[arg-type]  # it is one of PERSONAS
+        case "strategy":
+            opponent = AiSeat(strategy=name)
+    side = second if chosen["You play"] == "random" else int(chosen["You play"])
+    seats: tuple[SeatWish, SeatWish] = (MySeat(), opponent) if side == 0 else (opponent, MySeat())
+    clock = parse_people(chosen["Clock"])
+    thinking = next(value for value, _ in THINKING if value == chosen["Thinking"])
+    # A friend's seat is for whom the link is sent to.
+    is_listed = chosen["In the list"] == "yes" and kind != "friend"
+    return Create(
+        id=command_id,
+        game=game.id,
+        options={
+            name.removeprefix("option "): value
+            for name, value in chosen.items()
+            if name.startswith("option ")
+        },
+        visibility="public" if is_listed else "unlisted",
+        seats=seats,
+        start=start.strip() or None,
+        one_screen=kind == "screen",
+        thinking=thinking,
+        clock=None if clock is None else format_control(clock),
+    )
+
+
+class Fields(Widget, can_focus=True):
+    """Draws the fields; up and down choose one, left and right change its value."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "go(-1)", show=False),
+        Binding("down", "go(1)", show=False),
+        Binding("left", "step(-1)", show=False),
+        Binding("right,space", "step(1)", show=False),
+    ]
+
+    def __init__(self, games: Sequence[GameInfo], strategies: Sequence[str], first: str) -> None:
+        super().__init__(id="fields")
+        self._games = games
+        self._strategies = strategies
+        ids = [game.id for game in games]
+        at = ids.index(first) if first in ids else 0
+        self._game = Field("Game", ids, [game.title for game in games], at)
+        self.below = fields_of(games[at], strategies)
+        self.at = 0
+
+    @property
+    def game(self) -> GameInfo:
+        """The chosen game."""
+        return self._games[self._game.index]
+
+    @property
+    def _all(self) -> list[Field]:
+        return [self._game, *self.below]
+
+    def render(self) -> Text:
+        """The fields as lines."""
+        lines = []
+        for number, field in enumerate(self._all):
+            name = field.name.removeprefix("option ").capitalize()
+            is_here = number == self.at
+            signs = ("<", ">") if is_here else (" ", " ")
+            line = Text(f"{name:<12} {signs[0]} {field.texts[field.index]} {signs[1]}")
+            if is_here and self.has_focus:
+                line.stylize("reverse")
+            lines.append(line)
+        return Text("\n").join(lines)
+
+    def action_go(self, steps: int) -> None:
+        """Chooses another field; below the last one is the position."""
+        if self.at + steps >= len(self._all):
+            self.screen.focus_next()
+        self.at = max(0, min(len(self._all) - 1, self.at + steps))
+        self.refresh(layout=True)
+
+    def action_step(self, steps: int) -> None:
+        """Changes the value of the field."""
+        self._all[self.at].step(steps)
+        if self.at == 0:
+            self.below = fields_of(self.game, self._strategies)
+        self.refresh(layout=True)
+
+    def on_click(self, event: Click) -> None:
+        """Chooses the field that was clicked, and its next value if it was chosen before."""
+        if event.y < len(self._all):
+            if self.at == event.y:
+                self.action_step(1)
+            self.at = event.y
+            self.refresh()
+
+
+class NewRoom(ModalScreen[Create | None]):
+    """Asks for a new room; returns the command that creates it."""
+
+    DEFAULT_CSS = (
+        "NewRoom { align: center middle; background: transparent; }"
+        + SHEET_CSS
+        + " #fields { height: auto; width: 100%; }"
+        + " #start { border: none; height: 1; padding: 0; background: ansi_default; width: 1fr; }"
+        + " #problem { text-style: bold; }"
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "create", show=False, priority=True),
+        Binding("escape,ctrl+c", "drop", show=False, priority=True),
+    ]
+
+    def __init__(
+        self, games: Sequence[GameInfo], strategies: Sequence[str], first: str, command_id: str
+    ) -> None:
+        super().__init__()
+        self._fields = Fields(games, strategies, first)
+        self._command_id = command_id
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="sheet"):
+            yield Static(Text("A new room", style="bold"))
+            yield self._fields
+            yield Input(id="start", placeholder=PLACEHOLDER)
+            yield Static(id="problem", markup=False)
+            yield Static(
+                Text("Arrows choose, Enter creates the room, Esc goes back"), classes="hint"
+            )
+
+    def on_mount(self) -> None:
+        """Begins with the fields."""
+        self._fields.focus()
+
+    def action_create(self) -> None:
+        """Returns the command."""
+        start = self.query_one("#start", Input).value
+        try:
+            command = create_command(
+                self._command_id,
+                self._fields.game,
+                self._fields.below,
+                start,
+                secrets.randbelow(2),
+            )
+        except TimeControlError as error:
+            self.query_one("#problem", Static).update(Text(str(error)))
+            return
+        self.dismiss(command)
+
+    def action_drop(self) -> None:
+        """Creates nothing."""
+        self.dismiss(None)

@@ -1,0 +1,231 @@
+"""What the panels and bars of a room say: moves, the AI's thinking, people, players, offers.
+
+This module does no I/O and contains no rules: `may` decides what a bar offers.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from client.model import Model
+from client.terminal import names, words
+from client.terminal.commands import CommandName, is_permitted
+from client.terminal.wrapping import visible_width
+from engine.view import BoardView, PositionView
+from server.protocol.messages import Played
+
+#: The characters of a sparkline, from low to high.
+SPARKS, ASCII_SPARKS = "▁▂▃▄▅▆▇█", ".:-=+*#%"
+#: The characters of a bar, full and empty.
+FULL, ASCII_FULL = ("█", "░"), ("#", ".")
+#: The width of the bar of a chance, in characters.
+CHANCE_WIDTH = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A sentence with the commands that answer it, each with the word for it."""
+
+    text: str
+    answers: tuple[tuple[str, str], ...]
+
+
+def offers(model: Model) -> list[Offer]:
+    """What waits for the viewer's answer, the most urgent first."""
+    return [offer for offer in _offers(model) if offer.answers or offer.text]
+
+
+def _offers(model: Model) -> Iterator[Offer]:
+    answers = _answers(model, CommandName.ACCEPT, CommandName.DECLINE)
+    seat = model.my_seat
+    for offering in model.offers:
+        what = "draw" if model.running else "rematch"
+        if offering != seat:
+            yield Offer(f"{words.player_name(model, offering)} offers a {what}.", answers)
+        else:
+            yield Offer(f"You offer a {what}.", _answers(model, CommandName.DECLINE))
+    for request in model.takebacks:
+        if request.seat != seat:
+            name = words.player_name(model, request.seat)
+            yield Offer(f"{name} asks to take a move back.", answers)
+        else:
+            yield Offer("You ask to take a move back.", _answers(model, CommandName.DECLINE))
+    if (proposal := model.next_offer) is not None:
+        title = words.proposal_text(proposal)
+        if proposal.seat != seat:
+            name = words.player_name(model, proposal.seat)
+            yield Offer(f"{name} proposes {title}.", answers)
+        else:
+            yield Offer(f"You propose {title}.", _answers(model, CommandName.DECLINE))
+    if model.claim is not None:
+        yield Offer(f"You may claim a draw: {model.claim}.", _answers(model, CommandName.CLAIM))
+    yield from _absences(model)
+    if model.kept_seat is not None and model.running:
+        back = _answers(model, CommandName.RECLAIM)
+        yield Offer("An AI keeps your seat.", back)
+    if model.frozen is not None:
+        yield Offer(words.frozen_text(model.frozen), ())
+    elif not model.running and not model.offers and model.next_offer is None:
+        yield from _between_matches(model)
+
+
+def _absences(model: Model) -> Iterator[Offer]:
+    """The player who has gone, and what the viewer may do about it."""
+    for seat, left_ms in enumerate(model.gone_ms):
+        if left_ms is None or seat == model.my_seat or not model.running:
+            continue
+        name = words.player_name(model, seat)
+        if model.claims_of_absence:
+            claims = (CommandName.CLAIM_WIN, CommandName.CALL_DRAW, CommandName.LET_AI_PLAY)
+            yield Offer(f"{name} has gone.", _answers(model, *claims))
+        elif model.my_seat is not None:
+            yield Offer(f"{name} has gone.", _answers(model, CommandName.ABORT))
+
+
+def _between_matches(model: Model) -> Iterator[Offer]:
+    if model.match is not None and model.match.over is not None:
+        result = words.result_text(words.board_of(model), model.match.over, model.my_seat)
+        commands = (CommandName.REMATCH, CommandName.EASIER, CommandName.HARDER)
+        yield Offer(result, _answers(model, *commands))
+    elif model.my_seat is None and None in model.seats:
+        yield Offer("A seat is free.", _answers(model, CommandName.SIT))
+    elif None in model.seats:
+        yield Offer("Waiting for a player. The link (key c) invites one.", ())
+
+
+def _answers(model: Model, *commands: CommandName) -> tuple[tuple[str, str], ...]:
+    """The commands among these that the viewer may give, each as its word and as a label."""
+    return tuple(
+        (name.value, name.value.replace("-", " ")) for name in commands if is_permitted(name, model)
+    )
+
+
+# --- the players
+
+
+def player_text(model: Model, seat: int, is_ascii: bool) -> str:
+    """The player of a side in a line: whose turn it is, the side, the name, who it is."""
+    occupant = model.seats[seat]
+    turn = model.view.turn if model.view is not None and model.running else None
+    sign = (">" if is_ascii else "▶") if turn == seat else " "
+    text = f"{sign} {words.player_text(words.board_of(model), seat, occupant)}"
+    if occupant is not None:
+        text += names.marks(model).get(occupant.identity, "") if occupant.kind != "ai" else ""
+        if seat == model.my_seat and not model.is_one_screen and occupant.name != "You":
+            text += " (you)"
+        is_away = len(model.present) > seat and not model.present[seat]
+        if is_away and occupant.kind != "ai":
+            text += " (away)"
+    if count := _pieces_text(words.board_of(model), model.view, seat):
+        text += f", {count}"
+    return text
+
+
+def _pieces_text(board: BoardView | None, position: PositionView | None, seat: int) -> str:
+    """How many pieces a side has, in games that count them."""
+    if board is None or position is None or not board.counted or board.stores:
+        return ""
+    sides = [board.kinds[kind].side for kind in position.pieces.values() if kind in board.kinds]
+    noun = board.counted
+    if noun.endswith("man"):
+        many = f"{noun.removesuffix('man')}men"
+    else:
+        many = f"{noun}es" if noun.endswith(("x", "s", "ch")) else f"{noun}s"
+    return words.counted(sides.count(seat), noun, many)
+
+
+# --- the panels
+
+
+def move_rows(moves: Sequence[Played], width: int) -> list[list[tuple[int, str]]]:
+    """The moves as rows of plies and texts: two in a row where the second one has the number of the
+    first one and they fit.
+    """
+    rows: list[list[tuple[int, str]]] = []
+    half = max(8, (width - 1) // 2)
+    for ply, played in enumerate(moves):
+        number, text = words.move_number(ply, played), words.move_text(played)
+        if rows and len(rows[-1]) == 1 and number.endswith("..."):
+            first_ply, first = rows[-1][0]
+            padded = first + " " * max(1, half - visible_width(first))
+            if visible_width(padded) + visible_width(text) <= width:
+                rows[-1] = [(first_ply, padded), (ply, text)]
+                continue
+        rows.append([(ply, f"{number} {text}")])
+    return rows
+
+
+def moves_lines(moves: Sequence[Played], width: int) -> list[str]:
+    """The moves as lines of `move_rows`."""
+    return ["".join(text for _, text in row) for row in move_rows(moves, width)]
+
+
+def thinking_lines(model: Model, is_ascii: bool) -> list[str]:
+    """The AI's thinking: its sentence, the bar of its chance, its best moves, and how its chance
+    went from depth to depth.
+    """
+    thinking = model.thinking
+    if thinking is None:
+        if not model.permits("see_thinking"):
+            return ["This room does not show you what the AI thinks during the match."]
+        return ["No AI has thought yet."]
+    if thinking.withheld:
+        return [thinking.withheld]
+    name = words.thinker(model, thinking)
+    lines = [words.thinking_text(name, thinking)]
+    assessment = thinking.assessment
+    if assessment is not None:
+        if assessment.chance is not None:
+            lines += ["", f"{chance_bar(assessment.chance, is_ascii)} {assessment.says}"]
+        candidates = (*assessment.candidates, *assessment.others)
+        if candidates:
+            lines += ["", "Best moves"]
+            wide = max(visible_width(move.text) for move in candidates)
+            lines += [
+                f"  {move.text}{' ' * (wide - visible_width(move.text))}  {move.says}"
+                + (f"  {move.line}" if move.line else "")
+                for move in candidates
+            ]
+        if len(assessment.depths) > 1:
+            chances = [each.chance for each in assessment.depths]
+            first, last = assessment.depths[0].depth, assessment.depths[-1].depth
+            lines += ["", f"Chance, depth {first} to {last}: {sparkline(chances, is_ascii)}"]
+        if assessment.work:
+            lines += ["", assessment.work]
+    elif thinking.moves:
+        lines += ["", words.scores_text(thinking)]
+    if thinking.log:
+        lines += ["", *thinking.log.rstrip("\n").split("\n")]
+    return lines
+
+
+def chance_bar(chance: int, is_ascii: bool, width: int = CHANCE_WIDTH) -> str:
+    """A chance in percent as a bar."""
+    full, empty = ASCII_FULL if is_ascii else FULL
+    filled = round(chance * width / 100)
+    return full * filled + empty * (width - filled)
+
+
+def sparkline(chances: Sequence[int], is_ascii: bool) -> str:
+    """Chances in percent as one character each."""
+    sparks = ASCII_SPARKS if is_ascii else SPARKS
+    return "".join(sparks[min(len(sparks) - 1, chance * len(sparks) // 100)] for chance in chances)
+
+
+def people_lines(model: Model) -> list[str]:
+    """Who plays, who watches, who is muted or barred, and the score."""
+    board = words.board_of(model)
+    lines = [
+        words.player_text(board, seat, occupant)
+        + (" (away)" if seat < len(model.present) and not model.present[seat] and occupant else "")
+        for seat, occupant in enumerate(model.seats)
+    ]
+    if score := words.series_text(model):
+        lines.append(score)
+    lines.append(f"{model.watching} watching")
+    lines += [f"Muted: {words.quoted(person.name)}" for person in model.muted]
+    lines += [f"May not sit here: {words.quoted(person.name)}" for person in model.barred]
+    help_text = "may help" if model.has_help else "does not help"
+    lines.append(f"The bot {help_text} people who play each other with positions.")
+    if model.thinking_setting in words.THINKING_SETTING_TEXTS:
+        lines.append(words.THINKING_SETTING_TEXTS[model.thinking_setting])
+    return lines

@@ -1,0 +1,577 @@
+"""A match that was played, on the whole screen: steps, the graph of the chance, other moves."""
+
+import re
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Literal
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Vertical
+from textual.events import Key
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import Input, Static
+
+from client.analyses import AnalysisReport
+from client.api import Line, MatchRecord
+from client.errors import PlyroomError
+from client.terminal import words
+from client.terminal.analysis import graph_lines, progress_text
+from client.terminal.board import DrawnBoard
+from client.terminal.colours import NO_COLOURS
+from client.terminal.replay import Views, move_numbers, ply_lines, title_lines
+from client.tui.board_pane import BoardPane
+from client.tui.panels import move_rows
+from client.tui.requests import GLASS_DEPTH, Requests
+from client.tui.sheets import Menu, TextSheet
+from engine.view import PositionView
+from server.commands import AiSeat, Create, MySeat
+
+#: The least width of the panel beside the board.
+PANEL_COLUMNS = 30
+#: The time between two steps that the replay takes by itself, in seconds.
+AUTOPLAY_S = 1.0
+#: The level of the computer in a match that goes on from a position of one without a level.
+LEVEL = 3
+#: The keys, each with its word and what it does.
+KEYS = (
+    ("→ n Space", "next", "the next move"),
+    ("← p", "back", "the move before"),
+    ("↑ Home", "first", "the start"),
+    ("↓ End", "last", "the end"),
+    ("12 Enter", "jump", "the position after a move: its number, as in 12 or 12..."),
+    ("o", "auto", "plays on by itself, or stops"),
+    ("a", "analyse", "analyses the match: the graph of the chance, marks, better moves"),
+    ("j k", "mark", "the next marked move, or the one before (after an analysis)"),
+    ("v", "better", "the better line on the board (after an analysis)"),
+    ("m", "move", "another move: type it, and the replay leaves the match"),
+    ("Esc", "return", "back to the match from other moves"),
+    ("y", "play", "plays on from this position against the computer"),
+    ("x", "export", "writes the match to a file"),
+    ("f", "flip", "turns the board"),
+    ("g", "glass", "a search of this position, step by step"),
+    ("q", "quit", "leaves"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """Other moves from a ply on, and how many of them are shown."""
+
+    ply: int
+    line: Line
+    shown: int
+
+
+class ReplayScreen(Screen[None]):
+    """Steps through a match; `create` opens a room that plays on from a position."""
+
+    CSS = """
+    ReplayScreen { layout: vertical; background: ansi_default; color: ansi_default; }
+    ReplayScreen Static { height: auto; width: 100%; }
+    #replay-title { text-style: bold; height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    #replay-main { height: 1fr; width: 100%; layout: horizontal; }
+    #replay-left { height: 100%; padding: 0 1 0 0; }
+    #replay-panel { height: 100%; width: 1fr; border-left: solid ansi_blue; padding: 0 0 0 1; }
+    #replay-main.stacked { layout: vertical; }
+    #replay-main.stacked #replay-left { width: 100%; padding: 0; }
+    #replay-main.stacked #replay-panel { border-left: none; width: 100%; padding: 0; height: 1fr; }
+    #replay-message { max-height: 3; }
+    #replay-entry { border: none; height: 1; padding: 0; background: ansi_default; display: none; }
+    #replay-keys { height: 1; text-style: dim; text-wrap: nowrap; text-overflow: ellipsis; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("right,n,space", "step(1)", show=False),
+        Binding("left,p", "step(-1)", show=False),
+        Binding("up,home", "go(0)", show=False),
+        Binding("down,end", "go(-1)", show=False),
+        Binding("o", "auto", show=False),
+        Binding("a", "analyse", show=False),
+        Binding("j", "mark(1)", show=False),
+        Binding("k", "mark(-1)", show=False),
+        Binding("v", "better", show=False),
+        Binding("m", "type('move')", show=False),
+        Binding("y", "play_on", show=False),
+        Binding("x", "type('export')", show=False),
+        Binding("f", "flip", show=False),
+        Binding("g", "glass", show=False),
+        Binding("question_mark,f1", "help", show=False),
+        Binding("q,ctrl+c", "leave", show=False),
+        Binding("escape", "back", show=False),
+    ]
+
+    def __init__(
+        self,
+        record: MatchRecord,
+        views: Views,
+        requests: Requests,
+        colours: int,
+        is_ascii: bool,
+        ply: int,
+        create: Callable[[Create], None] | None,
+        report: AnalysisReport | None = None,
+    ) -> None:
+        super().__init__()
+        self._record = record
+        self._views = views
+        self._requests = requests
+        self._colours = colours
+        self._is_ascii = is_ascii
+        self.ply = ply
+        self._create = create
+        self.report = report
+        self._branch: Branch | None = None
+        self._board = BoardPane(colours, is_ascii)
+        self._is_flipped = False
+        self._number = ""
+        self._message = ""
+        self._typing: Literal["move", "export"] = "move"
+        self._autoplay: Timer | None = None
+        self._numbers = move_numbers(record)
+        self._rows_for = 0
+        self._rows: list[list[tuple[int, str]]] = []
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="replay-title", markup=False)
+        with Container(id="replay-main"):
+            with Vertical(id="replay-left"):
+                yield self._board
+            with Vertical(id="replay-panel"):
+                yield Static(id="replay-text", markup=False)
+        yield Static(id="replay-message", markup=False)
+        yield Input(id="replay-entry")
+        yield Static(id="replay-keys", markup=False)
+
+    def on_mount(self) -> None:
+        """Shows the first position."""
+        self._draw()
+
+    def on_resize(self) -> None:
+        """Arranges the screen anew."""
+        self._draw()
+
+    # --- what is shown
+
+    @property
+    def last(self) -> int:
+        """The last ply of the match."""
+        return len(self._record.moves)
+
+    @property
+    def view(self) -> PositionView | None:
+        """The position that is shown."""
+        if self._branch is not None:
+            return self._branch.line.views[self._branch.shown]
+        return self._views[self.ply] if self.ply < len(self._views) else None
+
+    def _draw(self) -> None:
+        if not self.is_mounted or not self.query("#replay-keys"):
+            return
+        record = self._record
+        lines = title_lines(record)
+        title = Text(words.quoted(f"{lines[1]}  {lines[0]}"))
+        self.query_one("#replay-title", Static).update(title)
+        self._arrange()
+        self._board.show(record.view, self.view, (), self._flips, {})
+        self.query_one("#replay-text", Static).update(self._panel_text())
+        number = f"To move {self._number} (Enter)  " if self._number else ""
+        self.query_one("#replay-message", Static).update(
+            Text(number + words.quoted(self._message or self._state_text()))
+        )
+        keys = "arrows step  a analyse  m other move  y play on  x export  ? help  q leave"
+        self.query_one("#replay-keys", Static).update(Text(keys))
+
+    @property
+    def _flips(self) -> bool:
+        return self._is_flipped
+
+    def _state_text(self) -> str:
+        """The state of the position in words: of the match, or of the other moves."""
+        view = self.view
+        if self._branch is not None:
+            over = self._branch.line.over
+            at_end = self._branch.shown == len(self._branch.line.moves)
+            state = over if over is not None and at_end else view.text if view else ""
+            return f"Other moves. {state}  (Esc: back to the match)"
+        if self.ply == self.last and self._record.over is not None:
+            return words.result_text(self._record.view, self._record.over)
+        return view.text if view is not None else ""
+
+    def _arrange(self) -> None:
+        """Puts the panel beside the board, or below it."""
+        columns, rows = self.size
+        free = rows - 4
+        main, left = self.query_one("#replay-main"), self.query_one("#replay-left")
+        self._board.show(self._record.view, self.view, (), self._flips, {})
+        width, height = self._board.size_for(columns - PANEL_COLUMNS - 3, free)
+        is_beside = columns - width - 3 >= PANEL_COLUMNS and columns >= 2 * PANEL_COLUMNS
+        if not is_beside:
+            width, height = self._board.size_for(columns, max(5, free - 5))
+        main.set_class(not is_beside, "stacked")
+        left.styles.width = width + 1 if is_beside else "100%"
+        left.styles.height = "100%" if is_beside else height
+        self._board.styles.height = height
+        self._panel_size = (
+            (columns - width - 5, free) if is_beside else (columns - 1, max(1, free - height))
+        )
+
+    def _panel_text(self) -> Text:
+        """The move, what the AI and the analysis say, the graph, and the moves around it."""
+        width, height = self._panel_size
+        text = Text()
+        for line in self._about_ply():
+            text.append(words.quoted(line) + "\n")
+        if self.report is not None:
+            text.append("\n")
+            for line in self._graph(width):
+                text.append(line + "\n", style="")
+        used = (
+            text.plain.count("\n")
+            + 1
+            + sum(len(line) // max(1, width) for line in text.plain.split("\n"))
+        )
+        text.append("\n")
+        text.append_text(self._moves_around(width, max(2, height - used - 1)))
+        return text
+
+    def _about_ply(self) -> list[str]:
+        """The lines of line mode about the position, without its board."""
+        if self._branch is not None:
+            branch = self._branch
+            played = [
+                f"{words.move_number(branch.ply + i, move)} {words.move_text(move)}"
+                for i, move in enumerate(branch.line.moves)
+            ]
+            shown = " ".join(played[: branch.shown])
+            rest = " ".join(played[branch.shown :])
+            return [f"Other moves: {shown}" + (f" ({rest})" if rest else "")]
+        found = ply_lines(self._record, self._views, self.ply, NO_COLOURS, self.report)
+        return [line for line in found if not isinstance(line, DrawnBoard)]
+
+    def _graph(self, width: int) -> list[str]:
+        """The graph of the analysis, with a sign below the shown ply."""
+        assert self.report is not None, "there is an analysis"
+        lines = graph_lines(self._record, self.report.moves, width, not self._is_ascii)
+        count = len(self.report.moves)
+        columns = min(max(8, width - 7), count)
+        if columns:
+            col = min(columns - 1, self.ply * columns // max(1, count))
+            lines.append(f"{'':7}{'':{col}}^")
+        return lines
+
+    def _moves_around(self, width: int, height: int) -> Text:
+        """The moves, those around the shown one."""
+        if self._rows_for != width:
+            self._rows_for, self._rows = width, move_rows(self._record.moves, width)
+        plies = [row[0][0] for row in self._rows]
+        shown = self.ply - 1
+        at = max((i for i, ply in enumerate(plies) if ply <= shown), default=0)
+        first = max(0, min(at - height // 2, len(self._rows) - height))
+        text = Text(no_wrap=True)
+        for row in self._rows[first : first + height]:
+            for ply, move in row:
+                bare = move.rstrip(" ")
+                text.append(bare, style="reverse" if ply == shown else "")
+                text.append(move[len(bare) :])
+            text.append("\n")
+        return text
+
+    def show_message(self, text: str) -> None:
+        """Shows a sentence until the next step."""
+        self._message = text
+        self._draw()
+
+    # --- steps
+
+    def _go(self, ply: int) -> None:
+        self._message = ""
+        self.ply = max(0, min(self.last, ply))
+        self._draw()
+
+    def action_step(self, steps: int) -> None:
+        """Steps in the match, or in the other moves."""
+        branch = self._branch
+        if branch is None:
+            self._go(self.ply + steps)
+            return
+        shown = branch.shown + steps
+        if shown < 1:
+            self._branch = None
+        elif shown <= len(branch.line.moves):
+            self._branch = Branch(branch.ply, branch.line, shown)
+        self._draw()
+
+    def action_go(self, ply: int) -> None:
+        """Shows the start (0) or the end (-1)."""
+        self._branch = None
+        self._go(self.last if ply < 0 else ply)
+
+    def on_board_pane_turned(self, event: BoardPane.Turned) -> None:
+        """Steps by the wheel."""
+        self.action_step(event.steps)
+
+    def on_key(self, event: Key) -> None:
+        """Collects the number of a move."""
+        if self.focused is not None and self.focused.id == "replay-entry":
+            return
+        character = event.character or ""
+        if character.isdecimal() or (self._number and character == "."):
+            self._number = (self._number + character)[:8]
+        elif self._number and event.key == "backspace":
+            self._number = self._number[:-1]
+        elif self._number and event.key == "enter":
+            self._jump()
+        else:
+            return
+        event.stop()
+        self._draw()
+
+    def _jump(self) -> None:
+        """Shows the position after the move whose number was typed."""
+        number, self._number = self._number, ""
+        for ply, each in enumerate(self._numbers):
+            if number in (each, each.rstrip(".")):
+                self._branch = None
+                self._go(ply)
+                return
+        self._message = f"There is no move {number}; the last one is {self._numbers[-1]}"
+
+    def action_auto(self) -> None:
+        """Plays on by itself, or stops."""
+        if self._autoplay is not None:
+            self._autoplay.stop()
+            self._autoplay = None
+            self._message = "Stopped."
+        else:
+            self._autoplay = self.set_interval(AUTOPLAY_S, self._play_next)
+            self._message = "Playing on; o stops it."
+        self._draw()
+
+    def _play_next(self) -> None:
+        if self.ply >= self.last and self._autoplay is not None:
+            self._autoplay.stop()
+            self._autoplay = None
+        else:
+            self.action_step(1)
+
+    # --- analysis
+
+    def action_analyse(self) -> None:
+        """Requests the analysis of the match, and shows its progress."""
+        if self.report is None:
+            self.run_worker(self._analyse(), group="analysis", exclusive=True)
+
+    async def _analyse(self) -> None:
+        def show(report: AnalysisReport) -> None:
+            self._message = progress_text(report)
+            self._draw()
+
+        self._message = "Waiting for the analysis ..."
+        self._draw()
+        try:
+            self.report = await self._requests.analysis(self._record.match, show)
+            self._message = ""
+        except PlyroomError as error:
+            self._message = f"error: {error}"
+        self._draw()
+
+    def action_mark(self, direction: int) -> None:
+        """Shows the position after the next or the previous marked move."""
+        if self.report is None:
+            self._message = "a analyses the match first."
+            self._draw()
+            return
+        marked = [each.ply + 1 for each in self.report.moves if each.mark]
+        later = [ply for ply in marked if (ply > self.ply if direction > 0 else ply < self.ply)]
+        if later:
+            self._branch = None
+            self._go(later[0] if direction > 0 else later[-1])
+        else:
+            self._message = "No other marked move in this direction."
+            self._draw()
+
+    def action_better(self) -> None:
+        """Shows the better line instead of the shown move."""
+        before = max(0, self.ply - 1)
+        found = [each for each in self.report.moves if each.ply == before] if self.report else []
+        if not found or not found[0].line:
+            self._message = "a analyses the match first." if self.report is None else "No line."
+            self._draw()
+            return
+        self.run_worker(self._leave_match(before, moves_of_line(found[0].line), 1))
+
+    # --- other moves
+
+    def action_type(self, what: Literal["move", "export"]) -> None:
+        """Opens the line for a move or for the name of a file."""
+        self._typing = what
+        entry = self.query_one("#replay-entry", Input)
+        suffix = "pgn"
+        entry.placeholder = "Another move" if what == "move" else "Name of a new file"
+        entry.value = "" if what == "move" else f"{self._record.match}.{suffix}"
+        entry.display = True
+        entry.focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Plays the move, or writes the file."""
+        text = event.value.strip()
+        self._close_entry()
+        if not text:
+            return
+        if self._typing == "export":
+            self.run_worker(self._export(Path(text).expanduser()))
+        elif self._branch is None:
+            self.run_worker(self._leave_match(self.ply, (text,), 1))
+        else:
+            branch = self._branch
+            moves = [move.move for move in branch.line.moves[: branch.shown]]
+            self.run_worker(self._leave_match(branch.ply, (*moves, text), len(moves) + 1))
+
+    def _close_entry(self) -> None:
+        self.query_one("#replay-entry", Input).display = False
+        self.set_focus(None)
+
+    async def _leave_match(self, ply: int, moves: Sequence[str], shown: int) -> None:
+        """Shows other moves from a ply on. The last one may be as people write it."""
+        try:
+            line = await self._requests.line(self._record.match, ply, tuple(moves))
+        except PlyroomError as error:
+            self._message = f"error: {error}"
+        else:
+            self._message = ""
+            self.ply = ply
+            self._branch = Branch(ply, line, shown)
+        self._draw()
+
+    def action_back(self) -> None:
+        """Leaves the line of input, the number, or the other moves."""
+        if self.query_one("#replay-entry").display:
+            self._close_entry()
+        elif self._number:
+            self._number = ""
+        else:
+            self._branch = None
+        self._message = ""
+        self._draw()
+
+    def action_play_on(self) -> None:
+        """Opens a room that plays on from this position, with the user on the side to move."""
+        if self._create is None:
+            self._message = (
+                f"To play on: plyroom play {self._record.game} --ply {self.ply}"
+                f" --from {self._requests.address}/match/{self._record.match}"
+            )
+            self._draw()
+            return
+        branch = self._branch
+        moves = [move.move for move in branch.line.moves[: branch.shown]] if branch else []
+        ply = branch.ply if branch is not None else self.ply
+        self.run_worker(self._play_on(ply, moves))
+
+    async def _play_on(self, ply: int, moves: Sequence[str]) -> None:
+        try:
+            line = await self._requests.line(self._record.match, ply, tuple(moves))
+        except PlyroomError as error:
+            self._message = f"error: {error}"
+            self._draw()
+            return
+        if line.over is not None:
+            self._message = f"The match is over in this position: {line.over}"
+            self._draw()
+            return
+        levels = [seat.level for seat in self._record.seats if seat.level]
+        opponent = AiSeat(level=levels[0] if levels else LEVEL)
+        is_second = line.views[-1].turn == 1
+        seats = (opponent, MySeat()) if is_second else (MySeat(), opponent)
+        assert self._create is not None, "checked before"
+        self._create(
+            Create(
+                id=secrets.token_hex(8),
+                game=self._record.game,
+                options=self._record.options,
+                visibility="unlisted",
+                seats=seats,
+                start=line.start,
+            )
+        )
+
+    async def _export(self, path: Path) -> None:
+        try:
+            size = await self._requests.export(self._record.match, path)
+            self._message = f"Wrote {size} bytes to {path}."
+        except FileExistsError:
+            self._message = f"error: there is a file {path} already"
+        except (PlyroomError, OSError) as error:
+            self._message = f"error: {error}"
+        self._draw()
+
+    # --- the rest
+
+    def action_flip(self) -> None:
+        """Turns the board."""
+        self._is_flipped = not self._is_flipped
+        self._draw()
+
+    def action_glass(self) -> None:
+        """Shows the log of a search of the position."""
+        self.run_worker(self._show_search(), group="glass", exclusive=True)
+
+    async def _show_search(self) -> None:
+        record = self._record
+        self._message = "Searching ..."
+        self._draw()
+        try:
+            log = await self._requests.search_log(
+                record.game, record.options, record.match, self.ply
+            )
+        except PlyroomError as error:
+            self._message = f"error: {error}"
+            self._draw()
+            return
+        self._message = ""
+        self._draw()
+        heading = f"Alpha-beta, {GLASS_DEPTH} plies deep, from this position:"
+        self.app.push_screen(TextSheet(heading, Text(log, no_wrap=True)))
+
+    def action_help(self) -> None:
+        """Lists the keys."""
+        entries = [(f"{key} ({word})", text) for key, word, text in KEYS]
+        self.app.push_screen(Menu("The keys of a replay", entries), self._chosen)
+
+    def _chosen(self, entry: str | None) -> None:
+        """Does what was chosen in the list of keys."""
+        if entry is None:
+            return
+        actions: dict[str, Callable[[], None]] = {
+            "next": lambda: self.action_step(1),
+            "back": lambda: self.action_step(-1),
+            "first": lambda: self.action_go(0),
+            "last": lambda: self.action_go(-1),
+            "auto": self.action_auto,
+            "analyse": self.action_analyse,
+            "mark": lambda: self.action_mark(1),
+            "better": self.action_better,
+            "move": lambda: self.action_type("move"),
+            "return": self.action_back,
+            "play": self.action_play_on,
+            "export": lambda: self.action_type("export"),
+            "flip": self.action_flip,
+            "glass": self.action_glass,
+            "quit": self.action_leave,
+        }
+        word = entry.rpartition("(")[2].removesuffix(")")
+        if word in actions:
+            actions[word]()
+
+    def action_leave(self) -> None:
+        """Leaves the replay."""
+        self.dismiss(None)
+
+
+def moves_of_line(line: str) -> tuple[str, ...]:
+    """The moves of a line of an analysis, without their numbers: "4... Nf6 5. Bf4"."""
+    return tuple(part for part in line.split() if not re.fullmatch(r"\d+\.+", part))

@@ -1,0 +1,856 @@
+"""A room on the whole screen: board, players, moves, thinking, chat, people, and an input line.
+
+Line mode runs behind the screen: it keeps the model, executes what is typed and tells what happens;
+the screen draws the model. So every word of line mode works here too.
+"""
+
+import asyncio
+import io
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from msgspec.structs import replace
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Vertical, VerticalScroll
+from textual.events import Click
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widgets import Input, Static
+
+from client.address import Address
+from client.connection import Connection
+from client.errors import PlyroomError, Refused
+from client.messages import RoomMessage
+from client.model import Model
+from client.terminal import words
+from client.terminal.board import DrawnBoard, draw_board, piece_letters
+from client.terminal.clocks import clock_of, side_text
+from client.terminal.colours import NO_COLOURS
+from client.terminal.commands import (
+    HELP,
+    is_permitted,
+    matching_moves,
+    move_words,
+    sorted_ids,
+)
+from client.terminal.line import QUESTIONS, LineMode
+from client.terminal.output import Output
+from client.terminal.wrapping import visible_width, wrap
+from client.tui.board_pane import BoardPane
+from client.tui.entry import Completion, Entry
+from client.tui.panels import (
+    Offer,
+    moves_lines,
+    offers,
+    people_lines,
+    player_text,
+    thinking_lines,
+)
+from client.tui.picking import buttons, choice_keys
+from client.tui.picture import half_blocks, piece_texts
+from client.tui.requests import GLASS_DEPTH, Requests
+from client.tui.sheets import Choice, Menu, Question, TextSheet
+from engine.view import BoardView, MoveView, PositionView
+from server.commands import Move
+from server.protocol.messages import Answer, CommandFrame, Thinking
+from server.rooms.clock import sides_at
+
+#: The tabs of the panel.
+TABS = ("Moves", "Thinking", "Chat", "People")
+#: The least width of the panel beside the board, and its least height below it.
+PANEL_COLUMNS, PANEL_ROWS = 30, 4
+#: The least width of the names beside the panel.
+NAME_COLUMNS = 24
+#: Maximum number of offers that are shown.
+MAX_OFFERS = 2
+#: Screens with fewer rows have neither the names above and below the board nor the line of keys.
+LOW_ROWS = 18
+#: Maximum number of lines of what happened that are kept.
+MAX_LOG_LINES = 500
+#: The least time between two drawings of an AI's thinking, in seconds.
+THINKING_S = 0.25
+#: The time between two drawings of a running clock, in seconds.
+CLOCK_S = 0.5
+#: The directions of the arrow keys, in rows and columns.
+DIRECTIONS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
+#: The keys of the board, each with the word that does the same and what it does.
+KEYS = (
+    ("f", "flip", "turn the board"),
+    ("b", "bell", "the bell when it is your turn: on or off"),
+    ("g", "glass", "a search of this position, step by step"),
+    ("c", "link", "the link of this room, and its QR code"),
+    ("t", "tab", "the next tab: moves, thinking, chat, people"),
+    ("?", "help", "what may be done now"),
+    ("q", "quit", "leave the room"),
+)
+#: The words of this screen that line mode does not have.
+OWN_WORDS = {word: key for key, word, _ in KEYS if word not in ("help", "quit")}
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """How a user enters a room: with `sit` they take a free seat, with `invite` they are told how
+    to invite an opponent. Without `requests` there is no reader of moves and no glass box.
+    """
+
+    connection: Connection
+    address: Address
+    room: str
+    sit: bool = False
+    invite: bool = False
+    requests: Requests | None = None
+
+
+class LineQueue:
+    """The lines that the user has sent, for line mode."""
+
+    def __init__(self) -> None:
+        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+
+    def put(self, line: str) -> None:
+        """Adds a line."""
+        self._lines.put_nowait(line)
+
+    async def next(self) -> str | None:
+        """Returns the next line."""
+        return await self._lines.get()
+
+
+class ScreenOutput(Output):
+    """What line mode prints, for the screen's log; its prompts go to the input line."""
+
+    def __init__(self, screen: "RoomScreen") -> None:
+        super().__init__(io.StringIO(), io.StringIO(), interactive=True, colours=NO_COLOURS)
+        self._screen = screen
+        self._has_prompt = False
+
+    @property
+    def has_prompt(self) -> bool:
+        return self._has_prompt
+
+    @property
+    def width(self) -> int:
+        return self._screen.size.width
+
+    def print(self, text: str | DrawnBoard) -> None:
+        if isinstance(text, str):
+            self._screen.log_line(text, is_notice=False)
+
+    def report(self, text: str) -> None:
+        self._screen.log_line(text, is_notice=True)
+
+    def prompt(
+        self, prompt: str, is_waiting: bool = False, clocks: Callable[[], str] = str
+    ) -> None:
+        self._has_prompt = True
+        self._screen.ask(prompt)
+
+    def clear_prompt(self) -> None:
+        self._has_prompt = False
+
+    def end_prompt(self) -> None:
+        self._has_prompt = False
+
+
+class RoomScreen(Screen[None]):
+    """Shows a room and executes what the user types, walks and clicks."""
+
+    CSS = """
+    RoomScreen { layout: vertical; background: ansi_default; color: ansi_default; }
+    RoomScreen Static { height: auto; width: 100%; link-style: none; link-color: ansi_default;
+        link-background: ansi_default; link-style-hover: bold; link-color-hover: ansi_default;
+        link-background-hover: ansi_default; }
+    #title { text-style: bold; height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    #banner { height: 1; text-style: reverse bold; display: none; }
+    #main { height: 1fr; width: 100%; layout: horizontal; }
+    #left { height: 100%; width: auto; padding: 0 1 0 0; }
+    #board { height: 1fr; width: 100%; }
+    .player { height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    #panel { height: 100%; width: 1fr; border-left: solid ansi_blue; padding: 0 0 0 1; }
+    #main.stacked { layout: vertical; }
+    #main.stacked #left { width: 100%; padding: 0; }
+    #main.stacked #panel { border-left: none; border-top: solid ansi_blue; width: 100%;
+        padding: 0; height: 1fr; }
+    #tabs { height: 1; }
+    #scroll { height: 1fr; scrollbar-size: 1 1; }
+    #note { text-style: dim; }
+    #offers { height: auto; }
+    #message { height: auto; max-height: 3; }
+    #entry { height: 1; border: none; padding: 0; background: ansi_default; }
+    #row { height: 1; layout: horizontal; }
+    #row Static { width: 2; }
+    #keys { height: 1; text-style: dim; text-wrap: nowrap; text-overflow: ellipsis; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("f1", "menu", "help"),
+        Binding("f2", "answer(0)", show=False),
+        Binding("f3", "answer(1)", show=False),
+        Binding("f4", "answer(2)", show=False),
+        Binding("ctrl+t", "key('t')", show=False, priority=True),
+        Binding("ctrl+c", "leave", show=False, priority=True),
+        Binding("pageup", "scroll_panel(-1)", show=False, priority=True),
+        Binding("pagedown", "scroll_panel(1)", show=False, priority=True),
+        *[Binding(key, f"walk('{key}')", show=False) for key in DIRECTIONS],
+        Binding("space,enter", "pick", show=False),
+        Binding("escape,tab", "drop", show=False),
+        Binding("y", "accept('accept')", show=False),
+        Binding("n", "accept('decline')", show=False),
+        Binding("f", "key('f')", show=False),
+        Binding("b", "key('b')", show=False),
+        Binding("g", "key('g')", show=False),
+        Binding("c", "key('c')", show=False),
+        Binding("t", "key('t')", show=False),
+        Binding("question_mark", "key('?')", show=False),
+        Binding("q", "key('q')", show=False),
+    ]
+    AUTO_FOCUS = "#entry"
+
+    def __init__(
+        self,
+        visit: Visit,
+        colours: int,
+        is_ascii: bool,
+        on_failure: Callable[[PlyroomError], None],
+    ) -> None:
+        super().__init__()
+        self._visit = visit
+        self._on_failure = on_failure
+        self._can_hide = False
+        self._is_ascii = is_ascii
+        self._lines = LineQueue()
+        self.model = Model(room=visit.room, me=visit.connection.identity)
+        self._log: deque[tuple[str, bool]] = deque(maxlen=MAX_LOG_LINES)
+        self._notice = ""
+        #: What is under the cursor.
+        self._cell_text = ""
+        self._tab = 0
+        #: Whether the panel stands in the place of the board, where there is no space for both.
+        self._shows_panel = False
+        self._is_flipped = False
+        self._has_bell = True
+        self._was_my_turn = False
+        #: Letters on the cells of the arrows of the last answer, and its position.
+        self._letters: dict[str, str] = {}
+        self._lettered_at: tuple[str, int] = ("", -1)
+        self._thinking_timer: Timer | None = None
+        #: When the present `gone_ms` arrived, in seconds of the loop.
+        self._presence_at_s = 0.0
+        self._mode: LineMode | None = None
+        self._board = BoardPane(colours, is_ascii, id="board")
+        self._unread = 0
+
+    # --- set-up
+
+    def compose(self) -> ComposeResult:
+        yield Static(id="title", markup=False)
+        yield Static(id="banner", markup=False)
+        with Container(id="main"):
+            with Vertical(id="left"):
+                yield Static(id="above", classes="player", markup=False)
+                yield self._board
+                yield Static(id="below", classes="player", markup=False)
+            with Vertical(id="panel"):
+                yield Static(id="tabs")
+                with VerticalScroll(id="scroll", can_focus=False):
+                    yield Static(id="text", markup=False)
+        yield Static(id="note", markup=False)
+        yield Static(id="offers")
+        yield Static(id="message", markup=False)
+        with Container(id="row"):
+            yield Static("> ", markup=False)
+            yield Entry(id="entry", suggester=Completion(self._completions), select_on_focus=False)
+        yield Static(id="keys", markup=False)
+
+    def on_mount(self) -> None:
+        """Begins to follow the room."""
+        visit = self._visit
+        self._mode = LineMode(
+            visit.connection,
+            visit.address,
+            visit.room,
+            self._lines,
+            ScreenOutput(self),
+            sit=visit.sit,
+            brief=True,
+            invite=visit.invite,
+            read_move=visit.requests.reading if visit.requests is not None else None,
+            on_message=self._receive,
+        )
+        self.run_worker(self._follow(self._mode), name="room")
+        self.set_interval(CLOCK_S, self._tick)
+        self._draw()
+
+    async def _follow(self, mode: LineMode) -> None:
+        try:
+            await mode.run()
+        except PlyroomError as error:
+            self._on_failure(error)
+
+    # --- what happens
+
+    def _receive(self, model: Model, message: RoomMessage) -> None:
+        """Draws the model after a message."""
+        before, self.model = self.model, model
+        if isinstance(message, Thinking):
+            if self._thinking_timer is None:
+                self._thinking_timer = self.set_timer(THINKING_S, self._draw_thinking)
+            return
+        if isinstance(message, Answer) and message.arrows:
+            self._letters = {
+                cell: chr(ord("A") + index)
+                for index, arrow in reversed(list(enumerate(message.arrows[:26])))
+                for cell in arrow.cells
+            }
+            self._lettered_at = self._place()
+        if self._place() != self._lettered_at:
+            self._letters = {}
+        if model.ply != before.ply or model.running != before.running:
+            self._notice = self._cell_text = ""
+        if before.gone_ms != model.gone_ms:
+            self._presence_at_s = time.monotonic()
+        self._ring()
+        self._draw()
+
+    def _place(self) -> tuple[str, int]:
+        return (self.model.match.id if self.model.match else "", self.model.ply)
+
+    def _ring(self) -> None:
+        """Rings the bell when the viewer's turn begins."""
+        is_my_turn = bool(self.model.moves)
+        if is_my_turn and not self._was_my_turn and self._has_bell and self.model.ply:
+            self.app.bell()
+        self._was_my_turn = is_my_turn
+
+    def log_line(self, text: str, is_notice: bool) -> None:
+        """Adds lines to what happened; the last one is shown below the board too."""
+        for line in text.split("\n"):
+            clean = words.quoted(line.expandtabs())
+            self._log.append((clean, is_notice))
+        if not is_notice and TABS[self._tab] != "Chat":
+            self._unread += 1
+        self._notice = words.quoted(text.split("\n")[0] if "\n" in text else text)
+        if self.is_mounted:
+            self._draw()
+
+    def ask(self, prompt: str) -> None:
+        """Shows the prompt of line mode; a question that it asks becomes a sheet."""
+        if prompt in QUESTIONS.values():
+            question = prompt.removesuffix(" yes or no")
+            self.app.push_screen(
+                Question(question), lambda is_yes: self._lines.put("yes" if is_yes else "no")
+            )
+            return
+        if self.is_mounted:
+            self.query_one("#entry", Input).placeholder = prompt
+
+    def show_banner(self, text: str) -> None:
+        """Shows a sentence above everything, such as that the connection is lost; "" hides it."""
+        if self.is_mounted:
+            banner = self.query_one("#banner", Static)
+            banner.update(Text(text))
+            banner.display = bool(text)
+
+    # --- drawing
+
+    def on_resize(self) -> None:
+        """Arranges the screen anew."""
+        self._draw()
+
+    def _draw(self) -> None:
+        if not self.is_mounted or not self.query("#entry"):
+            return
+        self._draw_offers()
+        self._draw_message()
+        self._draw_players()
+        self._arrange()
+        self._draw_board()
+        self._draw_panel()
+
+    @property
+    def _is_low(self) -> bool:
+        return self.size.height < LOW_ROWS
+
+    @property
+    def _bottom(self) -> int:
+        """The seat below the board."""
+        seat = self.model.my_seat if not self.model.is_one_screen else 0
+        own = 0 if seat is None else seat
+        return own ^ self._is_flipped
+
+    @property
+    def _flips(self) -> bool:
+        board = words.board_of(self.model)
+        flips = board is not None and board.board.flips and self.model.my_seat == 1
+        if self.model.is_one_screen:
+            flips = False
+        return flips ^ self._is_flipped
+
+    def _draw_board(self) -> None:
+        model = self.model
+        self._board.show(words.board_of(model), model.view, model.moves, self._flips, self._letters)
+
+    def _draw_players(self) -> None:
+        model, bottom = self.model, self._bottom
+        title = Text(words.quoted(words.room_title(model)), style="bold")
+        if model.watching:
+            title.append(f"  {model.watching} watching", style="not bold dim")
+        if self._is_low and model.match is not None:
+            title = Text("  ").join(self._player(seat, True) for seat in (bottom, 1 - bottom))
+        self.query_one("#title", Static).update(title)
+        for place, seat in (("#above", 1 - bottom), ("#below", bottom)):
+            bar = self.query_one(place, Static)
+            bar.display = not self._is_low
+            bar.update(self._player(seat, False))
+        keys = self.query_one("#keys", Static)
+        keys.display = not self._is_low
+        keys.update(Text(self._keys_text()))
+
+    def _player(self, seat: int, is_short: bool) -> Text:
+        text = player_text(self.model, seat, self._is_ascii)
+        line = Text(text.removesuffix(" (you)") if is_short else text, no_wrap=True)
+        turn = self.model.view.turn if self.model.view is not None else None
+        if turn == seat and self.model.running:
+            line.stylize("bold")
+        if (clock := self._clock_of(seat)) is not None:
+            line.append(f"  {clock}", style="bold reverse" if turn == seat else "bold")
+        return line
+
+    def _clock_of(self, seat: int) -> str | None:
+        """The time that a side has left, as text; None without a clock."""
+        clock = clock_of(self.model.match.clock if self.model.match is not None else None)
+        if clock is None:
+            return None
+        return side_text(clock, sides_at(clock, self._visit.connection.server_ms())[seat])
+
+    def _keys_text(self) -> str:
+        if self._has_keys:
+            return "f flip  b bell  g glass  c link  t tab  ? help  q leave  Tab: type"
+        return "Arrows, Space: move on the board   Enter: send   Esc: keys   ?: help"
+
+    @property
+    def _has_keys(self) -> bool:
+        """Whether letters are keys, because the input line does not have the focus."""
+        return self.focused is not None and self.focused is self._board
+
+    def _draw_offers(self) -> None:
+        shown = offers(self.model)
+        bar = self.query_one("#offers", Static)
+        lines = Text("\n").join([self._offer_text(offer) for offer in shown[:MAX_OFFERS]])
+        bar.display = bool(shown)
+        bar.update(lines)
+
+    def _offer_text(self, offer: Offer) -> Text:
+        text = Text(self._with_countdown(offer.text), style="bold")
+        first = offers(self.model)[0].answers == offer.answers
+        for number, (word, label) in enumerate(offer.answers):
+            text.append("  ")
+            key = f"F{number + 2} " if first and number < 3 else ""
+            button = Text(f" {key}{label} ", style="reverse")
+            button.apply_meta({"@click": f"screen.say('{word}')"})
+            text.append_text(button)
+        return text
+
+    def _with_countdown(self, text: str) -> str:
+        """The sentence about a player who has gone, with the time until a claim."""
+        model = self.model
+        if not text.endswith(" has gone.") or model.claims_of_absence:
+            return text
+        left = [each for each in model.gone_ms if each is not None]
+        if not left:
+            return text
+        since_ms = 1000 * (time.monotonic() - self._presence_at_s)
+        left_s = max(0, round((max(left) - since_ms) / 1000))
+        return f"{text} You may claim the match in {left_s} s, or wait."
+
+    def _draw_message(self) -> None:
+        state = ""
+        model = self.model
+        if model.match is not None and model.match.over is None and model.view is not None:
+            state = model.view.text
+        others = buttons(model.moves, board.targets) if (board := words.board_of(model)) else []
+        is_told = any(offer.text == self._notice for offer in offers(model))
+        notice = "" if is_told else self._notice
+        text = Text(notice or words.quoted(state))
+        if self._notice.startswith("error:"):
+            text = Text(self._notice.removeprefix("error: "), style="bold")
+            if self._board.colours:
+                text.stylize("red")
+        if self._cell_text:
+            text.append(f"  {self._cell_text}", style="not bold dim")
+        for move in others:
+            text.append("  ")
+            button = Text(f" {move.text or move.id} ", style="reverse")
+            button.apply_meta({"@click": f"screen.say('{move.id}')"})
+            text.append_text(button)
+        self.query_one("#message", Static).update(text)
+
+    def _arrange(self) -> None:
+        """Puts the panel beside the board, below it, or in its place, as there is space."""
+        columns, rows = self.size
+        note = "" if self._is_low else self._note_text()
+        note_box = self.query_one("#note", Static)
+        note_box.display = bool(note)
+        note_box.update(Text(note))
+        self._draw_board()
+        bars = 0 if self._is_low else 2
+        free = rows - self._rows_around(note) - bars
+        main, left, panel = (self.query_one(each) for each in ("#main", "#left", "#panel"))
+        width, height = self._board.size_for(columns - PANEL_COLUMNS - 3, free)
+        is_beside = columns - width - 3 >= PANEL_COLUMNS and columns >= 2 * PANEL_COLUMNS
+        if not is_beside:
+            width, height = self._board.size_for(columns, free)
+        is_below = not is_beside and free - height - 1 >= PANEL_ROWS
+        self._can_hide = not is_beside and not is_below
+        main.set_class(not is_beside, "stacked")
+        left.display = not self._can_hide or not self._shows_panel
+        panel.display = not self._can_hide or self._shows_panel
+        left.styles.width = max(width, NAME_COLUMNS) + 1 if is_beside else "100%"
+        left.styles.height = height + bars if is_below else "100%"
+        self._board.styles.height = height
+
+    def _rows_around(self, note: str) -> int:
+        """The rows above and below the board and the panel."""
+        shown = ("#title", "#banner", "#keys", "#offers", "#message", "#row")
+        width = max(20, self.size.width)
+        bars = [self._offer_text(offer).plain for offer in offers(self.model)[:MAX_OFFERS]]
+        lines = {"#offers": sum(-(-visible_width(bar) // width) for bar in bars)}
+        around = sum(lines.get(each, 1) for each in shown if self.query_one(each).display)
+        return around + len(wrap(note, width).split("\n")) * bool(note)
+
+    def _note_text(self) -> str:
+        """Pieces in hand, stores and edges, in one line."""
+        model = self.model
+        board, view = words.board_of(model), model.view
+        if board is None or view is None:
+            return ""
+        return "  ".join(notes(board, view, self._is_ascii))
+
+    def _draw_panel(self) -> None:
+        if TABS[self._tab] == "Chat":
+            self._unread = 0
+        tabs = Text()
+        for index, name in enumerate(TABS):
+            label = f"{name} {self._unread}" if name == "Chat" and self._unread else name
+            tab = Text(label, style="reverse bold" if index == self._tab else "dim")
+            tab.apply_meta({"@click": f"screen.show_tab({index})"})
+            tabs.append_text(tab).append(" ")
+        self.query_one("#tabs", Static).update(tabs)
+        text = self.query_one("#text", Static)
+        scroll = self.query_one("#scroll", VerticalScroll)
+        was_at_end = scroll.scroll_offset.y >= scroll.max_scroll_y - 1
+        text.update(self._panel_text(max(20, scroll.size.width - 1)))
+        if TABS[self._tab] in ("Moves", "Chat") and was_at_end:
+            scroll.scroll_end(animate=False)
+
+    def _panel_text(self, width: int) -> Text:
+        model = self.model
+        match TABS[self._tab]:
+            case "Moves":
+                moves = model.match.moves if model.match is not None else ()
+                lines: Sequence[str] = moves_lines(moves, width) or ["No move yet."]
+            case "Thinking":
+                lines = thinking_lines(model, self._is_ascii)
+            case "Chat":
+                text = Text()
+                for index, (line, is_notice) in enumerate(self._log):
+                    text.append(("\n" if index else "") + line, style="dim" if is_notice else "")
+                return text
+            case _:
+                lines = people_lines(model)
+        return Text("\n".join(map(words.quoted, lines)))
+
+    def _draw_thinking(self) -> None:
+        """Draws the AI's thinking after the least time between two drawings."""
+        self._thinking_timer = None
+        if TABS[self._tab] == "Thinking":
+            self._draw_panel()
+
+    def _tick(self) -> None:
+        """Draws clocks and countdowns."""
+        match = self.model.match
+        has_clock = match is not None and match.clock is not None and match.over is None
+        if has_clock:
+            self._draw_players()
+        if any(each is not None for each in self.model.gone_ms):
+            self._draw_offers()
+
+    # --- what the user does
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Executes the line."""
+        event.stop()
+        line = event.value.strip()
+        event.input.value = ""
+        self.execute(line)
+
+    def execute(self, line: str) -> None:
+        """Executes a line: a word of this screen, or what line mode understands."""
+        word = line.strip().lower()
+        is_move = bool(matching_moves(line, self.model.moves)) or word in move_words(self.model)
+        key = OWN_WORDS.get(word) or (word if word in OWN_WORDS.values() else None)
+        if not is_move and key is not None and len(word) > 1:
+            self.action_key(key)
+        elif not is_move and word in ("help", "?"):
+            self.action_menu()
+        elif not is_move and word in ("quit", "exit", "q"):
+            self.action_leave()
+        elif not is_move and word in ("board", "b"):
+            self._shows_panel = False
+            self._draw()
+        else:
+            self._notice = ""
+            self._lines.put(line)
+
+    def action_say(self, line: str) -> None:
+        """Executes a word that was clicked."""
+        self.execute(line)
+
+    def action_answer(self, number: int) -> None:
+        """Gives the answer with this number to the first offer."""
+        shown = offers(self.model)
+        if shown and number < len(shown[0].answers):
+            self.execute(shown[0].answers[number][0])
+
+    def action_accept(self, word: str) -> None:
+        """Accepts or declines what the other side offers."""
+        given = [answer for offer in offers(self.model) for answer, _ in offer.answers]
+        if word in given:
+            self.execute(word)
+
+    def on_entry_pressed(self, event: Entry.Pressed) -> None:
+        """Does on the board what a key on the empty line stands for."""
+        match event.key:
+            case "pick":
+                self.action_pick()
+            case "help":
+                self.action_menu()
+            case "drop":
+                if not self._board.drop():
+                    self._focus_board()
+            case "keys":
+                self._focus_board()
+            case direction:
+                self._board.walk(*DIRECTIONS[direction])
+                self._say_cell()
+
+    def action_walk(self, direction: str) -> None:
+        """Moves the cursor on the board."""
+        self._board.walk(*DIRECTIONS[direction])
+        self._say_cell()
+
+    def _say_cell(self) -> None:
+        """Says what is on the cell under the cursor."""
+        model, cell = self.model, self._board.cursor
+        board = words.board_of(model)
+        if board is None or model.view is None or cell is None:
+            return
+        kind = board.kinds.get(model.view.pieces.get(cell, ""))
+        self._cell_text = f"{cell}: {kind.name}" if kind is not None else cell
+        if self._board.selection:
+            self._cell_text += f", picked {' '.join(self._board.selection)}"
+        self._draw_message()
+
+    def action_pick(self) -> None:
+        """Picks the cell under the cursor."""
+        self._board.pick()
+        self._say_cell()
+
+    def action_drop(self) -> None:
+        """Drops what is picked, or gives the focus back to the input line."""
+        if not self._board.drop():
+            self.query_one("#entry").focus()
+            self._draw_players()
+
+    def _focus_board(self) -> None:
+        self._board.focus()
+        self.call_after_refresh(self._draw_players)
+
+    def on_board_pane_finished(self, event: BoardPane.Finished) -> None:
+        """Plays the move that was picked; asks if there are several."""
+        moves = event.moves
+        if len(moves) == 1:
+            self._play(moves[0])
+            return
+        keys = choice_keys(moves)
+        chosen = [(key, move.choice or move.text) for key, move in keys.items()]
+
+        def play(index: int | None) -> None:
+            if index is not None:
+                self._play(moves[index])
+
+        self.app.push_screen(Choice("Which move?", chosen), play)
+
+    def _play(self, move: MoveView) -> None:
+        self._notice = ""
+        self.run_worker(self._send_move(move, self.model.ply))
+
+    async def _send_move(self, move: MoveView, ply: int) -> None:
+        connection = self._visit.connection
+        command = Move(id=connection.new_id(), ply=ply, move=move.id)
+        try:
+            await connection.command(CommandFrame(self._visit.room, command))
+        except Refused as refused:
+            self.log_line(f"error: {refused.message}", is_notice=True)
+        except PlyroomError:
+            return  # line mode reports it
+
+    def action_key(self, key: str) -> None:
+        """Does what a key of the board stands for."""
+        match key:
+            case "f":
+                self._is_flipped = not self._is_flipped
+                self._draw()
+            case "b":
+                self._has_bell = not self._has_bell
+                state = "on" if self._has_bell else "off"
+                self.log_line(f"The bell is {state} when it is your turn.", is_notice=True)
+            case "c":
+                self._show_link()
+            case "t":
+                self.action_show_tab((self._tab + 1) % len(TABS))
+            case "g":
+                self.run_worker(self._show_search(), exclusive=True, group="glass")
+            case "?":
+                self.action_menu()
+            case "q":
+                self.action_leave()
+
+    async def _show_search(self) -> None:
+        """Shows the log of a search of the position, where the viewer may see searches."""
+        model, requests = self.model, self._visit.requests
+        room, match = model.description, model.match
+        if room is None or match is None or requests is None:
+            self.log_line("error: there is no position to search", is_notice=True)
+            return
+        if not model.permits("see_thinking"):
+            refusal = "this room shows no searches during the match"
+            self.log_line(f"error: {refusal}", is_notice=True)
+            return
+        self.log_line("Searching ...", is_notice=True)
+        try:
+            log = await requests.search_log(room.game, room.options, match.id, model.ply)
+        except PlyroomError as error:
+            self.log_line(f"error: {error}", is_notice=True)
+            return
+        self._notice = ""
+        self._draw_message()
+        heading = f"Alpha-beta, {GLASS_DEPTH} plies deep, from this position:"
+        self.app.push_screen(TextSheet(heading, Text(log, no_wrap=True)))
+
+    def action_show_tab(self, index: int) -> None:
+        """Shows a tab; on a small screen instead of the board, which follows the last one."""
+        if self._can_hide:
+            if not self._shows_panel:
+                self._shows_panel, index = True, self._tab
+            elif index == 0:
+                self._shows_panel = False
+        self._tab = index
+        self._draw()
+        self.query_one("#scroll", VerticalScroll).scroll_end(animate=False)
+
+    def action_scroll_panel(self, pages: int) -> None:
+        """Scrolls the panel."""
+        scroll = self.query_one("#scroll", VerticalScroll)
+        if pages > 0:
+            scroll.scroll_page_down(animate=False)
+        else:
+            scroll.scroll_page_up(animate=False)
+
+    def on_click(self, event: Click) -> None:
+        """Gives the focus back to the input line."""
+        self.query_one("#entry").focus()
+
+    def action_menu(self) -> None:
+        """Shows what may be done now."""
+        heading = "What you can do now. Moves: type them, or arrows and Space."
+        self.app.push_screen(Menu(heading, menu_entries(self.model)), self._chosen)
+
+    def _chosen(self, word: str | None) -> None:
+        """Executes a word of the menu, or puts it into the line if it needs more."""
+        if word is None:
+            return
+        name = word.split(" (")[0]
+        entry = self.query_one("#entry", Input)
+        needs_more = ("/", "name", "mute", "unmute", "mute-all", "unmute-all", "next", "ai")
+        if name in needs_more or (name == "allow-help"):
+            entry.value = name if name == "/" else f"{name} "
+            entry.focus()
+            entry.action_end()
+        else:
+            self.execute(name)
+
+    def action_leave(self) -> None:
+        """Leaves the room; asks first while the user's match runs."""
+        model = self.model
+        if model.running and model.my_seat is not None:
+            question = "Leave the room? The match goes on without you."
+            self.app.push_screen(
+                Question(question), lambda is_yes: self._leave() if is_yes else None
+            )
+        else:
+            self._leave()
+
+    def _leave(self) -> None:
+        self.dismiss(None)
+
+    def _show_link(self) -> None:
+        """Shows the room's link and its QR code, and gives the mouse back for copying."""
+        import segno
+
+        link = self._visit.address.room_url(self.model.room)
+        body = Text(f"{link}\n\n")
+        if not self._is_ascii:
+            modules = [list(row) for row in segno.make(link, error="l").matrix_iter(border=2)]
+            for line in half_blocks(modules):
+                body.append(
+                    f"{line}\n", style="" if not self._board.colours else "#ffffff on #000000"
+                )
+        self.app.push_screen(TextSheet("The link of this room:", body))
+
+    # --- completion
+
+    def _completions(self) -> list[str]:
+        """What may be typed: moves, words, commands of the bot."""
+        model = self.model
+        allowed = [name.value for _, name, _ in HELP if is_permitted(name, model)]
+        return [
+            *sorted_ids(model.moves),
+            *sorted({move.text for move in model.moves if move.text}),
+            *allowed,
+            *OWN_WORDS,
+            *[f"/{name}" for name in model.chat_commands],
+        ]
+
+
+def menu_entries(model: Model) -> list[tuple[str, str]]:
+    """What the viewer may do now: words, and the keys of the screen in brackets, each with its
+    meaning.
+    """
+    entries = [(name.value, text) for _, name, text in HELP if is_permitted(name, model)]
+    own = [(f"{word} ({key})", text) for key, word, text in KEYS if word not in ("help", "quit")]
+    say = [("/", "say something to the room: / and a text, such as /hello")]
+    ask = [("/help", "ask the room's bot what it can answer")] if model.chat_commands else []
+    shown = [entry for entry in entries if entry[0] not in ("help", "board")]
+    return [*say, *ask, *shown, *own]
+
+
+def notes(board: BoardView, view: PositionView, is_ascii: bool) -> list[str]:
+    """The lines of line mode below a board, without its signs and the state of the match. Pieces
+    have the figures of the picture.
+    """
+
+    def pressed(targets: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(each for each in targets if board.targets.get(each) == ())
+
+    marks = {mark: pressed(cells) for mark, cells in view.marks.items()}
+    plain = replace(view, marks=marks, last=pressed(view.last))
+    figures, letters = piece_texts(board, is_ascii), piece_letters(board)
+    lines = draw_board(board, plain, state="").notes[:-1]
+    for name in board.kinds:
+        lines = tuple(line.replace(f"({letters[name]})", f"({figures[name]})") for line in lines)
+    return list(lines)

@@ -1,0 +1,149 @@
+"""The sheets over a screen: questions, choices, texts and the menu of what may be done."""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.events import Key
+from textual.screen import ModalScreen
+from textual.widgets import OptionList, Static
+from textual.widgets.option_list import Option
+
+from client.terminal.words import quoted
+
+SHEET_CSS = """
+#sheet { width: 90%; max-width: 76; height: auto; max-height: 90%; border: round ansi_blue;
+         background: ansi_default; padding: 0 1; }
+#sheet Static { width: 100%; height: auto; }
+#sheet VerticalScroll { height: auto; max-height: 100%; }
+#sheet OptionList, #sheet OptionList:focus { border: none; padding: 0; background: ansi_default;
+  text-wrap: nowrap; text-overflow: ellipsis; }
+#sheet .hint { color: ansi_default; text-style: dim; }
+"""
+
+
+class Question(ModalScreen[bool]):
+    """Asks a question that is answered by y or n."""
+
+    DEFAULT_CSS = "Question { align: center middle; background: transparent; }" + SHEET_CSS
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("y", "answer(True)", "yes"),
+        Binding("n,escape,ctrl+c", "answer(False)", "no"),
+    ]
+
+    def __init__(self, question: str) -> None:
+        super().__init__()
+        self._question = question
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="sheet"):
+            yield Static(Text(self._question), markup=False)
+            yield Static(
+                "[@click=screen.answer(True)]y yes[/]    [@click=screen.answer(False)]n no[/]"
+            )
+
+    def action_answer(self, is_yes: bool) -> None:
+        """Closes the question."""
+        self.dismiss(is_yes)
+
+
+class Choice(ModalScreen[int | None]):
+    """Asks which of several things is meant: each has a key, a number or a letter."""
+
+    DEFAULT_CSS = "Choice { align: center middle; background: transparent; }" + SHEET_CSS
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+c", "drop", "none")]
+
+    def __init__(self, question: str, choices: Sequence[tuple[str, str]]) -> None:
+        super().__init__()
+        self._question = question
+        self._choices = choices
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="sheet"):
+            yield Static(Text(self._question), markup=False)
+            yield OptionList(*[Option(Text(f"{key}  {text}")) for key, text in self._choices])
+            yield Static("Press a letter, or Enter; Esc goes back", classes="hint")
+
+    def on_key(self, event: Key) -> None:
+        """Chooses by a letter."""
+        for index, (key, _) in enumerate(self._choices):
+            if event.character == key:
+                event.stop()
+                self.dismiss(index)
+                return
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Chooses by Enter or the mouse."""
+        self.dismiss(event.option_index)
+
+    def action_drop(self) -> None:
+        """Chooses nothing."""
+        self.dismiss(None)
+
+
+class Menu(ModalScreen[str | None]):
+    """Lists what may be done now: keys above, then words. Choosing a word returns it."""
+
+    DEFAULT_CSS = (
+        "Menu { align: center middle; background: transparent; }"
+        + SHEET_CSS
+        + " Menu #sheet { height: 90%; } Menu OptionList { height: 1fr; }"
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+c,question_mark", "drop", "back")]
+
+    def __init__(self, heading: str, entries: Sequence[tuple[str, str]]) -> None:
+        super().__init__()
+        self._heading = heading
+        self._entries = entries
+
+    def compose(self) -> ComposeResult:
+        wide = max((len(word) for word, _ in self._entries), default=0)
+        options = [
+            Option(Text(f"{word:<{wide}}  {text}", no_wrap=True, overflow="ellipsis"))
+            for word, text in self._entries
+        ]
+        with Vertical(id="sheet"):
+            yield Static(Text(self._heading), markup=False)
+            yield OptionList(*options)
+            yield Static("Enter chooses, Esc goes back", classes="hint")
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        """Returns the chosen word."""
+        self.dismiss(self._entries[event.option_index][0])
+
+    def action_drop(self) -> None:
+        """Chooses nothing."""
+        self.dismiss(None)
+
+
+class TextSheet(ModalScreen[None]):
+    """Shows lines of text, such as a link or a log."""
+
+    DEFAULT_CSS = (
+        "TextSheet { align: center middle; background: transparent; }"
+        + SHEET_CSS
+        + " TextSheet #sheet { width: 100%; max-width: 110; max-height: 100%; }"
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,enter,q,ctrl+c,c,space", "drop", "back")
+    ]
+
+    def __init__(self, heading: str, body: Text, hint: str = "Esc goes back") -> None:
+        super().__init__()
+        self._heading = heading
+        self._body = body
+        self._hint = hint
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="sheet"):
+            yield Static(Text(quoted(self._heading)), markup=False)
+            with VerticalScroll():
+                yield Static(self._body, markup=False)
+            yield Static(Text(self._hint), classes="hint")
+
+    def action_drop(self) -> None:
+        """Closes the sheet."""
+        self.dismiss(None)

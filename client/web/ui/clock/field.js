@@ -1,0 +1,139 @@
+/**
+ * The choice of a time control: a row of usual ones, and a form for any other, which is loaded when it
+ * is opened. The pages load this module with what has the choice.
+ *
+ * @import {Content} from "../../shell/elements.js"
+ * @import {OtherControl} from "./other.js"
+ */
+
+import { h } from "../../shell/elements.js";
+import { loadStyleSheet } from "../../shell/style-sheets.js";
+import { sentence } from "../../shell/words.js";
+import { controlText } from "./clock.js";
+
+/** The usual controls, in two rows; null is no clock. @type {(string | null)[][]} */
+const USUAL = [
+    [null, "60", "180+2", "300+3"],
+    ["600+5", "900+10", "1800"],
+];
+/** The value of the choice for any other control. */
+const OTHER = "other";
+
+export class ClockField {
+    #onChange;
+    /** The chosen one of USUAL. @type {string | null} */
+    #chosen;
+    /** A control that was chosen before and is none of USUAL; null without one. @type {string | null} */
+    #before = null;
+    #isOther = false;
+    /** The form; null before it is opened. @type {OtherControl | null} */
+    #other = null;
+    #refusal = "";
+
+    /**
+     * @param {string | null} chosen the control that is chosen at first
+     * @param {() => void} onChange called after a change, to draw the field again
+     */
+    constructor(chosen, onChange) {
+        this.#onChange = onChange;
+        this.#isOther = !USUAL.flat().includes(chosen);
+        this.#chosen = this.#isOther ? null : chosen;
+        if (!this.#isOther) return;
+        this.#before = chosen;
+        void this.#open();
+    }
+
+    /** The text of the chosen control for the server, which may refuse it; null for no clock. */
+    get value() {
+        return this.#isOther ? (this.#other?.text ?? this.#before) : this.#chosen;
+    }
+
+    /** Whether the form for another control is open. */
+    get isOther() {
+        return this.#isOther;
+    }
+
+    /**
+     * Shows the server's refusal at the field, and leads the user there.
+     * @param {string} message
+     */
+    refuse(message) {
+        this.#refusal = sentence(message);
+        this.#onChange();
+        document.querySelector(".time-control input:not([type=radio])")?.scrollIntoView({ block: "nearest" });
+        /** @type {HTMLElement | null} */ (document.querySelector(".other-control input"))?.focus();
+    }
+
+    /** @param {string} value */
+    #pick(value) {
+        this.#refusal = "";
+        this.#isOther = value === OTHER;
+        if (this.#isOther) void this.#open();
+        else this.#chosen = value || null;
+        this.#onChange();
+    }
+
+    async #open() {
+        const [form] = await Promise.all([import("./other.js"), loadStyleSheet("ui/clock/field.css")]).catch(() => [null]);
+        if (form) {
+            this.#other ??= new form.OtherControl(this.#before ?? this.#chosen ?? "300+3", () => {
+                this.#refusal = "";
+                this.#onChange();
+            });
+        } else {
+            this.#isOther = this.#before !== null;
+            this.#refusal = "The server did not send this part of the page; try again.";
+        }
+        this.#onChange();
+    }
+
+    /** The choice as rows of segments. @returns {Content} */
+    drawSegments() {
+        const value = this.#isOther ? OTHER : (this.#chosen ?? "");
+        const labels = USUAL.map((row) => row.map((control) => [control ?? "", titleOf(control)]));
+        labels.at(-1)?.push([OTHER, "Other…"]);
+        const drawSegment = (/** @type {string[]} */ [key = "", label = ""]) =>
+            h(
+                "label",
+                { key, class: "segment" },
+                h("input", { type: "radio", name: "clock", value: key, ".checked": key === value, onchange: () => this.#pick(key) }),
+                h("span", null, label),
+            );
+        return h(
+            "fieldset",
+            { class: "choice time-control", key: "clock" },
+            h("legend", null, "Time for each side, in minutes and seconds added a turn"),
+            labels.map((row) => h("div", { class: "segments" }, row.map(drawSegment))),
+            this.#drawOther(),
+        );
+    }
+
+    /** The choice as a list that drops down. @returns {Content} */
+    drawSelect() {
+        const value = this.#isOther ? OTHER : (this.#chosen ?? "");
+        const pick = (/** @type {Event} */ { currentTarget }) =>
+            currentTarget instanceof HTMLSelectElement && this.#pick(currentTarget.value);
+        const entries = [...USUAL.flat().map((control) => [control ?? "", titleOf(control)]), [OTHER, "Other…"]];
+        return [
+            h(
+                "label",
+                { key: "clock" },
+                h("span", null, "Time"),
+                h("select", { name: "clock", ".value": value, onchange: pick }, entries.map(([key = "", title]) => h("option", { key: `o${key}`, value: key }, title))),
+            ),
+            this.#isOther || this.#refusal ? h("div", { key: "other-clock", class: "time-control" }, this.#drawOther()) : null,
+        ];
+    }
+
+    #drawOther() {
+        return [
+            this.#isOther ? (this.#other?.draw(this.#refusal !== "") ?? h("p", { class: "muted", key: "loading" }, "Loading…")) : null,
+            this.#refusal ? h("p", { class: "field-error", role: "alert", key: "refusal", id: "clock-refusal" }, this.#refusal) : null,
+        ];
+    }
+}
+
+/** @param {string | null} control */
+function titleOf(control) {
+    return control === null ? "Untimed" : controlText(control);
+}

@@ -1,0 +1,40 @@
+"""The time control of a match and its class, so that lists show and filter them; and the time of a
+node's last heartbeat, from which an outage counts.
+
+`clock` is the text of the control, null without one. `speed` is its class: `bullet`, `blitz`,
+`rapid`, `classical` or `untimed`.
+
+A program of schema 0001 to 0006 may run beside one of 0007: the matches that it starts have null in
+both columns and count as untimed, until a step of the expiry of a program of 0007 has filled them
+in from the log. A node of such a program writes no `beat_ms`. The migration fills in nothing,
+because all other transactions wait for it.
+"""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0007"
+down_revision = "0006"
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.add_column("matches", sa.Column("clock", sa.String))
+    op.add_column("matches", sa.Column("speed", sa.String))
+    op.add_column("nodes", sa.Column("beat_ms", sa.BigInteger))
+    unfilled = sa.text("speed IS NULL")
+    op.create_index(
+        "ix_matches_speed",
+        "matches",
+        ["speed"],
+        sqlite_where=unfilled,
+        postgresql_where=unfilled,
+    )
+
+
+def downgrade() -> None:
+    op.drop_column("nodes", "beat_ms")
+    op.drop_index("ix_matches_speed", "matches")
+    op.drop_column("matches", "speed")
+    op.drop_column("matches", "clock")

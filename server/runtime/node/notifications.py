@@ -1,0 +1,83 @@
+"""Tells players what waits for them in rooms that they are not in."""
+
+from collections.abc import Callable
+
+from server.bus.base import NodeMessage, NotificationSent
+from server.ids import IdentityId, RoomId
+from server.ports import Follower, Ports
+from server.protocol.messages import Notification
+from server.protocol.notifications import notification
+from server.protocol.outbound import Outbound
+from server.runtime.log import Cause
+from server.runtime.observers import RoomCommit
+from server.runtime.room.room_runner import RoomRunner
+
+
+class Notifications:
+    """The connections of this node by identity, and the messages to those of players elsewhere.
+
+    A commit costs a look at the connections of the two players; a stranger's connection costs an
+    entry in a dictionary.
+    """
+
+    def __init__(self, ports: Ports, get_runner: Callable[[RoomId], RoomRunner | None]) -> None:
+        self._ports = ports
+        self._get_runner = get_runner
+        self._connections: dict[IdentityId, list[Follower]] = {}
+
+    def connect(self, follower: Follower) -> None:
+        """Adds a connection whose identity is known."""
+        self._connections.setdefault(follower.identity, []).append(follower)
+
+    def disconnect(self, follower: Follower) -> None:
+        """Removes a connection; does nothing if it was not added."""
+        connections = self._connections.get(follower.identity, [])
+        if follower in connections:
+            connections.remove(follower)
+            if not connections:
+                del self._connections[follower.identity]
+
+    def on_commit(self, commit: RoomCommit) -> None:
+        """Tells the players who are not in the room what has begun or ceased to wait for them."""
+        before, after = commit.before, commit.after
+        runner = self._get_runner(after.id)
+        if before is None or runner is None:
+            return
+        seats = (*before.seats, *(after.seats if after.seats is not before.seats else ()))
+        for identity in {each.identity for each in seats if each is not None and each.kind != "ai"}:
+            if self._is_in(runner, identity):
+                continue
+            is_here, is_sole = identity in self._connections, self._ports.settings.is_sole_node
+            if not is_here and (is_sole or commit.cause is not Cause.COMMITTED):
+                continue
+            has_ended = before.running_match is not None and after.running_match is None
+            message = notification(after, identity, has_ended=has_ended)
+            if message == notification(before, identity):
+                continue
+            self._send(IdentityId(identity), message)
+            if commit.cause is Cause.COMMITTED:
+                sent = NotificationSent(self._ports.node, identity, message)
+                self._ports.bus.publish(sent)
+
+    def on_message(self, message: NodeMessage) -> None:
+        """Sends another node's notification to this node's connections of the player.
+
+        A node that has the room open sends its own, after the commit.
+        """
+        if not isinstance(message, NotificationSent) or message.node == self._ports.node:
+            return
+        identity = IdentityId(message.identity)
+        runner = self._get_runner(RoomId(message.notification.room))
+        if runner is None or runner.room is None:
+            self._send(identity, message.notification)
+
+    def _is_in(self, runner: RoomRunner, identity: str) -> bool:
+        """Whether a connection of the identity follows the room, on any node."""
+        followers = runner.followers
+        here = self._connections.get(IdentityId(identity), ())
+        return any(follower in followers for follower in here) or followers.is_elsewhere(identity)
+
+    def _send(self, identity: IdentityId, message: Notification) -> None:
+        outbound = Outbound(message)
+        for follower in tuple(self._connections.get(identity, ())):
+            follower.send_ephemeral(outbound)

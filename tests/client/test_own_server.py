@@ -1,0 +1,64 @@
+"""The server of a data folder is found by the file beside its lock, and only if it is that one."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from client.own_server import running_server
+from client.subcommands.options import typed, user_folder
+from server.address_file import ADDRESS_FILE, ServerAddress, announced_address, read_address
+from tests.client.test_replay import http_server
+
+HERE = "22fbfbc44d790704"
+OTHER = "0000000000000001"
+
+
+def test_a_server_says_where_it_is_while_it_runs(tmp_path: Path) -> None:
+    """Only its owner may read the file, which is gone when the server has stopped."""
+    server = ServerAddress("http://[::1]:8000", HERE)
+    with announced_address(tmp_path, server):
+        assert read_address(tmp_path) == server
+        assert stat.S_IMODE((tmp_path / ADDRESS_FILE).stat().st_mode) == 0o600
+        assert [path.name for path in tmp_path.iterdir()] == [ADDRESS_FILE]
+    assert read_address(tmp_path) is None
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"http://127.0.0.1:8000\n", b"ftp://127.0.0.1\n22fbfbc44d790704\n",
+        b"http://127.0.0.1:8000/x\n22fbfbc44d790704\n", b"\xff\xfe",
+        b"http://127.0.0.1:8000\n22fbfbc44d790704\nmore\n", b"http://" + b"a" * 600 + b"\n",
+    ],
+)  # fmt: skip
+def test_any_other_content_counts_as_no_server(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / ADDRESS_FILE).write_bytes(content)
+    assert read_address(tmp_path) is None
+    assert running_server(tmp_path) is None
+
+
+def test_only_the_folders_own_installation_is_its_server(tmp_path: Path) -> None:
+    """After a server was killed another one may have its port; and a file is no proof."""
+    replies = {"/api/installation": (200, json.dumps({"installation": HERE}).encode())}
+    assert running_server(tmp_path) is None
+    with http_server(replies) as address:
+        with announced_address(tmp_path, ServerAddress(str(address), HERE)):
+            assert running_server(tmp_path) == address
+        with announced_address(tmp_path, ServerAddress(str(address), OTHER)):
+            assert running_server(tmp_path) is None
+    with announced_address(tmp_path, ServerAddress(str(address), HERE)):
+        assert running_server(tmp_path) is None
+
+
+def test_the_users_folder_and_how_it_is_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Below the home a tilde is shorter; a folder that a shell would split is quoted."""
+    monkeypatch.setenv("HOME", "/home/ada")
+    assert user_folder({"XDG_DATA_HOME": "/x"}) == Path("/x/plyroom")
+    assert typed(user_folder({"HOME": "/home/ada"})) == "~/.local/share/plyroom"
+    assert typed(Path("/srv/plyroom")) == "/srv/plyroom"
+    assert typed(Path("/home/ada/my games")) == "'/home/ada/my games'"
+    assert typed(Path("/home/ada")) == "/home/ada"
+    assert typed(Path("data")) == "data"

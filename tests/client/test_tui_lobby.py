@@ -1,0 +1,311 @@
+"""The lobby and the first screen on the whole terminal, with a scripted server."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+import pytest
+from textual.widgets import Input, OptionList
+
+from client.address import Address, parse_address
+from client.api import GameInfo, ListedMatch, MatchRecord, MyMatches, OptionInfo
+from client.errors import PlyroomError, Unreachable
+from client.terminal.colours import FIXED_COLOURS
+from client.tui.lobby import LobbyScreen, Place, StartScreen, lobby_rows
+from client.tui.new_room import create_command, fields_of
+from client.tui.requests import Requests
+from engine.view import PositionView
+from server.commands import AiSeat, MySeat, OpenSeat
+from server.events import Occupant
+from server.protocol.messages import MatchResult, Notification, RoomSummary
+from tests.client.test_replay import match
+from tests.support.full_screen import FullScreen, running
+from tests.support.scripted_server import Close, Link, memory
+
+ADDRESS = parse_address("http://script")
+ADA, BOB = Occupant("i1", "Ada"), Occupant("i2", "Bob")
+CHESS = GameInfo("chess", "Chess", 8, {}, goal="Mate the king.")
+STICKS = GameInfo(
+    "sticks",
+    "Sticks",
+    0,
+    {"rows": OptionInfo("Rows", "1-2-3", ("1-2-3", "1-3-5-7"))},
+    search="teach",
+)
+WON = MatchResult(0, "board", "three in a row")
+
+
+def room(key: str, *seats: Occupant | None, state: Any = "playing", **more: Any) -> RoomSummary:
+    return RoomSummary(
+        room=key, game="chess", title="Chess", options={}, seats=seats, state=state, created_ms=0,
+        **more,
+    )  # fmt: skip
+
+
+def listed(key: str, *seats: Occupant, turn: int | None = None, **more: Any) -> ListedMatch:
+    return ListedMatch(
+        match=f"m{key}", room=key, game="chess", title="Chess", seats=seats, plies=9, turn=turn,
+        **({"over": None} | more),
+    )  # fmt: skip
+
+
+class Canned(Requests):
+    """Requests whose answers a test sets."""
+
+    def __init__(self) -> None:
+        super().__init__(ADDRESS, "token")
+        self.mine = MyMatches()
+        self.problem: PlyroomError | None = None
+
+    async def games(self) -> tuple[GameInfo, ...]:
+        return (CHESS, STICKS)
+
+    async def strategies(self) -> tuple[str, ...]:
+        return ("minimax", "alphabeta")
+
+    async def my_matches(self) -> MyMatches:
+        if self.problem is not None:
+            raise self.problem
+        return self.mine
+
+    async def finished(self) -> tuple[ListedMatch, ...]:
+        return (listed("f", ADA, BOB, over=WON, finished_ms=1),)
+
+    async def last_match(self, room: str) -> MatchRecord | None:
+        return match()[0]
+
+    async def match(self, match_id: str) -> MatchRecord:
+        return match()[0]
+
+    async def views(self, match_id: str, first: int, last: int) -> list[PositionView]:
+        return match()[1][first : last + 1]
+
+    async def with_assessments(self, record: MatchRecord) -> MatchRecord:
+        return record
+
+
+class Lobbied:
+    """A server with a lobby: `change` sends a change of the list, `created` has what was asked."""
+
+    def __init__(self, *rooms: RoomSummary) -> None:
+        self.rooms = rooms
+        self.created: list[dict[str, Any]] = []
+        self._link: Link | None = None
+
+    async def serve(self, link: Link) -> None:
+        """Answers a client; it knows no room to join."""
+        await link.hello()
+        self._link = link
+        while True:
+            message = await link.receive()
+            await (
+                link.refuse(message, "room.unknown")
+                if message["t"] == "join"
+                else self._ack(message)
+            )
+            if message["t"] == "watch_lobby":
+                await self.change(*self.rooms, full=True)
+
+    async def _ack(self, message: dict[str, Any]) -> None:
+        assert self._link is not None
+        if message["t"] == "create":
+            self.created.append(message)
+            await self._link.send({"t": "ack", "id": message["id"], "v": None, "room": "new"})
+        else:
+            await self._link.ack(message)
+
+    async def change(
+        self, *rooms: RoomSummary, full: bool = False, gone: tuple[str, ...] = ()
+    ) -> None:
+        assert self._link is not None
+        body = {"t": "lobby", "full": full, "gone": gone}
+        await self._link.send(body | {"rooms": [msgspec.to_builtins(each) for each in rooms]})
+
+
+@asynccontextmanager
+async def lobby(
+    server: Lobbied, requests: Requests, columns: int = 100, rows: int = 30, links: int = 1
+) -> AsyncIterator[FullScreen]:
+    """Runs the application in a lobby until the end of the block."""
+    failures: list[PlyroomError] = []
+    async with memory(*[server.serve] * links) as connection:
+        place = Place(connection, requests, FIXED_COLOURS, False, failures.append)
+        async with running(lambda: LobbyScreen(place), columns, rows) as shown:
+            connection.on_state = shown.app.show_state
+            await shown.shows("New room", "Chess: Mate the king.")
+            yield shown
+
+
+def test_the_rows_of_a_lobby() -> None:
+    """Each room stands once, under its heading; own matches say whose turn it is."""
+    mine = MyMatches(
+        (listed("a", ADA, BOB, turn=0), listed("b", BOB, ADA, turn=0)), (), (room("w", ADA, None),)
+    )
+    rooms = [
+        room("a", ADA, BOB),
+        room("c", BOB, None, state="open"),
+        room("d", ADA, BOB, length="3 moves", watching=2),
+    ]
+    rows = lobby_rows(rooms, mine, (), (CHESS,), "i1", "", 0)
+    assert [(row.kind, row.text) for row in rows] == [
+        ("heading", "Your matches"),
+        ("room", "Chess: Ada against Bob, your turn"),
+        ("room", "Chess: Bob against Ada, their turn"),
+        ("room", "Chess: you wait for a player"),
+        ("heading", "Open seats"),
+        ("room", "Chess: Bob against a free seat"),
+        ("heading", "Running"),
+        ("room", "Chess: Ada against Bob, 3 moves, 2 watching"),
+        ("heading", "New room"),
+        ("game", "Chess: Mate the king."),
+    ]
+    night = (room("e", ADA, BOB, state="finished"), room("f", ADA, BOB, state="finished"))
+    waits = (Notification(room="f", what="rematch", text="Bob offers a rematch of Chess."),)
+    mine = MyMatches(rooms=night, notifications=waits)
+    assert [row.text for row in lobby_rows([], mine, (), (), "i1", "", 0)] == [
+        "Your matches",
+        "Bob offers a rematch of Chess.",
+        "Chess: Ada against Bob, play again",
+    ]
+    mine = MyMatches()
+    found = lobby_rows(rooms, mine, (), (CHESS,), "i1", "MATE", 0)
+    assert [row.key for row in found] == ["New room", "chess"]
+
+
+def test_an_escape_code_in_a_name_is_left_out() -> None:
+    rows = lobby_rows([room("c", Occupant("x", "a\x1b[2Jb"), None)], MyMatches(), (), (), "", "", 0)
+    assert rows[1].text == "Chess: a[2Jb against a free seat, playing"
+
+
+@pytest.mark.parametrize(
+    ("opponent", "seat", "visibility", "one_screen"),
+    [
+        ("level 5", AiSeat(level=5), "public", False),
+        ("persona average", AiSeat(persona="average"), "public", False),
+        ("strategy minimax", AiSeat(strategy="minimax"), "public", False),
+        ("friend", OpenSeat(), "unlisted", False),
+        ("anyone", OpenSeat(), "public", False),
+        ("screen", OpenSeat(), "public", True),
+    ],
+)
+def test_the_command_of_the_sheet(
+    opponent: str, seat: object, visibility: str, one_screen: bool
+) -> None:
+    """Each opponent becomes its seat; a friend's room is never in the list."""
+    fields = fields_of(CHESS, ("minimax",))
+    fields[0].index = list(fields[0].values).index(opponent)
+    command = create_command("c", CHESS, fields, "", 0)
+    assert command.seats == (MySeat(), seat)
+    assert (command.visibility, command.one_screen) == (visibility, one_screen)
+    fields[1].index = 1
+    assert create_command("c", CHESS, fields, " fen ", 0).seats == (seat, MySeat())
+    fields[1].index = 2
+    assert create_command("c", CHESS, fields, " fen ", 1).seats == (seat, MySeat())
+    assert create_command("c", CHESS, fields, " fen ", 1).start == "fen"
+
+
+def test_the_sheet_has_options_and_clocks() -> None:
+    """Options have the values that are offered; a clock is sent as the log writes it."""
+    fields = {field.name: field for field in fields_of(STICKS, ("minimax",))}
+    fields["option rows"].step(1)
+    clock = fields["Clock"]
+    clock.index = list(clock.values).index("5+3")
+    command = create_command("c", STICKS, list(fields.values()), "", 0)
+    assert command.options == {"rows": "1-3-5-7"}
+    assert command.clock == "300+3"
+    assert command.seats[1] == AiSeat(strategy="minimax")
+
+
+async def test_the_lobby_is_live_and_opens_rooms() -> None:
+    """Changes arrive, the filter hides, the small board shows; n creates a room and enters it."""
+    server = Lobbied(room("c", BOB, None, state="open"))
+    requests = Canned()
+    requests.mine = MyMatches((listed("a", ADA, BOB, turn=0),))
+    async with lobby(server, requests) as screen:
+        await screen.shows("Open seats", "Chess: Bob against a free seat", "You are Ada")
+        await screen.shows("Chess: Ada against Bob, your turn", "Replays", "Ada won")
+        listed_rows = screen.app.screen.query_one(OptionList)
+        await screen.until(lambda: listed_rows.highlighted == 1, "the first match")
+        await screen.shows("Tic-tac-toe", "X")  # the small board
+        await server.change(room("d", BOB, ADA, length="3 moves"), gone=("c",))
+        await screen.shows("Running", "3 moves")
+        await screen.hides("Open seats")
+        await screen.press("slash", *"mate", "enter")
+        await screen.hides("Running", "Replays")
+        await screen.press("escape")
+        await screen.shows("Running")
+        await screen.press("n")
+        await screen.shows("A new room", "the computer, level 3")
+        await screen.press("down", "right", "right", "down", "right")
+        await screen.shows("< the second side >", "the computer, level 5")
+        await screen.press("enter")
+        await screen.until(lambda: server.created, "created")
+        assert server.created[0]["seats"] == [{"who": "ai", "level": 5}, {"who": "me"}]
+        # This server knows no room: its refusal is told in the lobby.
+        await screen.shows("no: room.unknown", "New room")
+
+
+async def test_a_replay_opens_from_the_list() -> None:
+    """Enter on a finished match opens its replay; leaving it shows the lobby again."""
+    async with lobby(Lobbied(), Canned()) as screen:
+        await screen.shows("Ada won")
+        await screen.press("end", "enter")
+        await screen.shows("Ada (Crosses) against AI level 1 (Noughts)", "Start")
+        await screen.press("q")
+        await screen.shows("New room")
+
+
+async def test_a_lost_connection_shows_a_banner_and_the_list_stays() -> None:
+    """While the server restarts the list stays below a banner, which goes when it is back."""
+    server = Lobbied(room("c", BOB, None, state="open"))
+    cut: list[Callable[[], None]] = []
+
+    async def first(link: Link) -> None:
+        await link.hello()
+        while True:
+            message = await link.receive()
+            await link.ack(message)
+            if message["t"] == "watch_lobby":
+                rooms = [msgspec.to_builtins(each) for each in server.rooms]
+                await link.send({"t": "lobby", "full": True, "rooms": rooms})
+            if cut:
+                raise Close(1012)
+
+    async with memory(first, server.serve, jitter=lambda: 0.2) as connection:
+        place = Place(connection, Canned(), FIXED_COLOURS, False, lambda error: None)
+        async with running(lambda: LobbyScreen(place), 100, 30) as shown:
+            connection.on_state = shown.app.show_state
+            await shown.shows("Chess: Bob against a free seat")
+            cut.append(lambda: None)
+            connection._outbox.post('{"t":"watch_lobby","id":"x","on":true}')
+            await shown.shows("The server restarts; trying again", "Chess: Bob against a free seat")
+            await shown.hides("The server restarts")
+            await shown.shows("Chess: Bob against a free seat")
+
+
+async def test_a_failing_request_is_a_sentence() -> None:
+    """What cannot be fetched is named below the list, which keeps what it has."""
+    requests = Canned()
+    async with lobby(Lobbied(), requests) as screen:
+        requests.problem = Unreachable("no server can be reached at http://script: refused")
+        await screen.press("r")
+        await screen.shows("no server can be reached", "Chess: Mate the king.")
+
+
+async def test_the_first_screen_asks_for_a_server() -> None:
+    """It starts a server here, or goes to an address; what is no address is a sentence."""
+    entered: list[Address | None] = []
+    async with running(lambda: StartScreen(entered.append), 80, 24) as screen:
+        await screen.shows("Play on this computer", "PLYROOM_PLAIN=1")
+        await screen.press("enter")
+        await screen.shows("Connecting to a server on this computer")
+        await screen.press("down", "down", "enter")
+        line = screen.app.screen.query_one(Input)
+        await screen.until(lambda: line.has_focus, "the line for the address")
+        line.value = "ftp://nowhere"
+        await screen.press("enter")
+        await screen.shows("is not the address of a server")
+        line.value = "example.org:8000/room/x"
+        await screen.press("enter")
+        assert entered == [None, parse_address("http://example.org:8000")]

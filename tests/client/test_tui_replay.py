@@ -1,0 +1,164 @@
+"""A replay on the whole terminal: steps, numbers, the analysis, other moves, a file."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from textual.widgets import Input
+
+from client.address import parse_address
+from client.analyses import AnalysedPosition, AnalysisReport
+from client.api import Line
+from client.errors import Refused
+from client.terminal.colours import FIXED_COLOURS
+from client.tui.replay import ReplayScreen, moves_of_line
+from client.tui.requests import Requests
+from engine.rules.registry import load_game
+from server.commands import AiSeat, Create, MySeat
+from server.protocol.messages import Played
+from tests.client.test_replay import MOVES, match
+from tests.support.full_screen import FullScreen, running
+
+ADDRESS = parse_address("http://script")
+
+
+class Canned(Requests):
+    """Requests that the rules of tic-tac-toe answer."""
+
+    def __init__(self) -> None:
+        super().__init__(ADDRESS, None)
+
+    async def line(self, match_id: str, ply: int, moves: tuple[str, ...]) -> Line:
+        position = load_game("tic-tac-toe").start()
+        for token in MOVES[:ply]:
+            position = position.play(position.parse_move(token))
+        views, played = [position.view()], []
+        for move in moves:
+            if move not in position.tokens():
+                raise Refused("move.illegal", f"{move} is not legal")
+            position = position.play(position.parse_move(move))
+            views.append(position.view())
+            played.append(Played(move))
+        outcome = position.outcome()
+        over = None if outcome is None else outcome.reason
+        return Line(position.text(), tuple(views), over, tuple(played))
+
+    async def analysis(
+        self, match_id: str, on_report: Callable[[AnalysisReport], None]
+    ) -> AnalysisReport:
+        on_report(AnalysisReport("running", 6, 3))
+        marked = AnalysedPosition(
+            3, 60, 1, line="4. a2 5. c1", mark="blunder", loss=0.5, says_mark="Blunder: it loses."
+        )
+        plain = [AnalysedPosition(ply, 50, ply % 2) for ply in range(6)]
+        return AnalysisReport("done", 6, 6, moves=(*plain[:3], marked, *plain[4:]))
+
+    async def export(self, match_id: str, path: Path) -> int:
+        with path.open("x") as file:
+            return file.write("a match")
+
+
+@asynccontextmanager
+async def replay(
+    columns: int = 100, rows: int = 30, create: Callable[[Create], None] | None = None
+) -> AsyncIterator[tuple[FullScreen, ReplayScreen]]:
+    """Runs the application in a replay until the end of the block."""
+    record, views = match()
+    replayed = ReplayScreen(record, views, Canned(), FIXED_COLOURS, False, 0, create)
+    async with running(lambda: replayed, columns, rows) as screen:
+        await screen.shows("Ada (Crosses) against AI level 1 (Noughts)", "Start")
+        yield screen, replayed
+
+
+async def test_steps_by_keys_numbers_and_the_wheel() -> None:
+    """Arrows, letters, Home and End, a number and Enter; at the end stands the result."""
+    async with replay() as (screen, replayed):
+        await screen.press("right", "n", "space")
+        await screen.until(lambda: replayed.ply == 3, "three steps")
+        await screen.press("left", "p")
+        await screen.shows("1. Crosses: b2")
+        await screen.press("end")
+        await screen.shows("Crosses win: three in a row.")
+        await screen.press("home", "4")
+        await screen.shows("To move 4 (Enter)")
+        await screen.press("enter")
+        await screen.until(lambda: replayed.ply == 4, "move 4")
+        await screen.press("9", "9", "enter")
+        await screen.shows("There is no move 99; the last one is 5.")
+        await screen.pilot.resize_terminal(40, 12)
+        await screen.has_rows(12)
+        await screen.press("right")
+        await screen.until(lambda: replayed.ply == 5, "a step on a small screen")
+
+
+async def test_the_analysis() -> None:
+    """a analyses and shows the graph; j and k go to marked moves, v shows the better line."""
+    async with replay() as (screen, replayed):
+        await screen.press("j")
+        await screen.shows("a analyses the match first.")
+        await screen.press("a")
+        await screen.shows("chance to win", "X blunder")
+        await screen.press("j")
+        await screen.until(lambda: replayed.ply == 4, "the blunder")
+        await screen.shows("Blunder: it loses.", "Better: 4. a2 5. c1")
+        await screen.press("v")
+        await screen.shows("Other moves: 4. a2 (5. c1)")
+        await screen.press("right")
+        await screen.shows("Other moves: 4. a2 5. c1")
+        await screen.press("escape")
+        await screen.hides("Other moves")
+
+
+async def test_other_moves_and_playing_on() -> None:
+    """m plays another move from any position; y opens a room from there, on the side to move."""
+    created: list[Create] = []
+    async with replay(create=created.append) as (screen, _):
+        await screen.press("right", "m")
+        line = screen.app.screen.query_one(Input)
+        await screen.until(lambda: line.has_focus, "the line")
+        await screen.press(*"b2", "enter")
+        await screen.shows("error: b2 is not legal")
+        await screen.press("m", *"a3", "enter")
+        await screen.shows("Other moves: 2. a3")
+        await screen.press("m", *"c1", "enter")
+        await screen.shows("Other moves: 2. a3 3. c1")
+        await screen.press("y")
+        await screen.until(lambda: created, "a room")
+        assert created[0].seats == (AiSeat(level=1), MySeat())
+        assert created[0].start is not None
+        await screen.press("escape", "end", "y")
+        await screen.shows("The match is over in this position: three in a row")
+
+
+async def test_a_replay_without_a_server_for_matches_says_the_command() -> None:
+    async with replay() as (screen, _):
+        await screen.press("right", "y")
+        await screen.shows("plyroom play tic-tac-toe --ply 1 --from http://script/match/m1")
+
+
+async def test_a_file_is_written_once(tmp_path: Path) -> None:
+    """x writes a new file and never over another one."""
+    async with replay() as (screen, _):
+        line = screen.app.screen.query_one(Input)
+        for answer in ("Wrote 7 bytes", "there is a file"):
+            await screen.press("x")
+            await screen.until(lambda: line.has_focus, "the line")
+            line.value = str(tmp_path / "m.pgn")
+            await screen.press("enter")
+            await screen.shows(answer)
+    assert (tmp_path / "m.pgn").read_text() == "a match"
+
+
+async def test_the_keys_are_listed_and_leave() -> None:
+    """? lists the keys; choosing one presses it; q ends the application."""
+    async with replay() as (screen, replayed):
+        await screen.press("question_mark")
+        await screen.shows("The keys of a replay", "plays on by itself")
+        await screen.press("enter")
+        await screen.until(lambda: replayed.ply == 1, "the next move")
+        await screen.press("f", "q")
+        await screen.until(lambda: not screen.app.is_running, "the end")
+
+
+def test_moves_of_a_line() -> None:
+    assert moves_of_line("4... Nf6 5. Bf4") == ("Nf6", "Bf4")

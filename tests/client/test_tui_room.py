@@ -1,0 +1,340 @@
+"""A room on the whole terminal: keys, mouse and words, with a fake room in the server's place."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.widgets import Input
+
+from client.address import parse_address
+from client.errors import PlyroomError
+from client.model import Model
+from client.terminal.colours import FIXED_COLOURS
+from client.terminal.commands import PERMITTED_AS, CommandName, is_permitted
+from client.tui.board_pane import BoardPane
+from client.tui.room import RoomScreen, Visit, menu_entries
+from client.tui.sheets import Menu, Question
+from server.commands import AiSeat, Chat, Move, MySeat, OfferDraw, OpenSeat, Resign, Sit, Takeback
+from server.events import Muted, Occupant, Said, SeatLeft
+from server.ids import IdentityId
+from server.rooms.model import Actor
+from tests.support.fake_room import BOB, CYD, FakeRoom
+from tests.support.full_screen import FullScreen, running
+from tests.support.scripted_server import Link, Message, memory
+
+ADDRESS = parse_address("http://script")
+
+
+class Terminal(FullScreen):
+    """A room on the whole terminal, and what the server received."""
+
+    def __init__(self, shown: FullScreen, screen: RoomScreen, link: Link) -> None:
+        super().__init__(shown.app, shown.pilot)
+        self.room = screen
+        self.link = link
+
+    async def type(self, line: str) -> None:
+        """Types a line and Enter."""
+        self.room.query_one(Input).value = line
+        await self.pilot.press("enter")
+
+    async def sent(self, tag: str, since: int = 0) -> dict[str, object]:
+        """Waits until the server has received a message of this type; returns it."""
+        await self.until(
+            lambda: any(each["t"] == tag for each in self.link.seen[since:]), f"sent {tag}"
+        )
+        return next(each for each in self.link.seen[since:] if each["t"] == tag)
+
+    async def permit(self, room: FakeRoom, *may: str) -> None:
+        """Lets the server permit these commands, and waits until the application knows."""
+        await room.send_may(*may)
+        await self.until(lambda: self.room.model.may == may, str(may))
+
+    async def click(self, cell: str) -> None:
+        """Clicks on a cell of the board."""
+        board = self.room.query_one(BoardPane)
+        assert board.picture is not None
+        box = board.picture.boxes[cell]
+        middle = (box.col + box.width // 2, box.row + box.height // 2)
+        await self.pilot.click(BoardPane, offset=middle)
+
+
+@asynccontextmanager
+async def terminal(
+    room: FakeRoom, columns: int = 80, rows: int = 24, is_ascii: bool = False, sit: bool = False
+) -> AsyncIterator[Terminal]:
+    """Runs the application in a room until the end of the block."""
+    links: list[Link] = []
+    failures: list[PlyroomError] = []
+
+    async def serve(link: Link) -> None:
+        links.append(link)
+        await room.serve(link)
+
+    async with memory(serve) as connection:
+        visit = Visit(connection, ADDRESS, "r", sit)
+        screen = RoomScreen(visit, FIXED_COLOURS, is_ascii, failures.append)
+        async with running(lambda: screen, columns, rows) as shown:
+            connection.on_state = shown.app.show_state
+            yielded = Terminal(shown, screen, links[0])
+            await yielded.until(lambda: screen.model.v and screen.model.view, "a view")
+            yield yielded
+    assert not failures
+
+
+def of_two(game: str = "tic-tac-toe") -> FakeRoom:
+    """A room of Ada, who is the user, and Bob."""
+    room = FakeRoom(game, (MySeat(), OpenSeat()))
+    room.decide(BOB, Sit("sit", 1))
+    return room
+
+
+def moves(room: FakeRoom) -> list[str]:
+    match = room.room.match
+    assert match is not None
+    return [played.move for played in match.moves]
+
+
+async def test_an_evening_in_one_room() -> None:
+    """Moves by typing, keys and mouse; chat, an offer, a question before resigning, a rematch."""
+    room = of_two()
+    async with terminal(room) as screen:
+        await screen.shows("Crosses: Ada (you)", "Noughts: Bob", "Crosses to move", "No move yet.")
+        await screen.type("b2")
+        await screen.shows("1. b2")
+        await room.act(BOB, Move("m1", 1, "a1"))
+        await screen.shows("2. a1")
+        # The first key shows the cursor on the last move, a1.
+        await screen.press("up", "right", "right", "up", "space")
+        await screen.until(lambda: moves(room) == ["b2", "a1", "c2"], "a move by keys")
+        await room.act(BOB, Move("m2", 3, "a3"))
+        await screen.until(lambda: screen.room.model.moves, "my turn")
+        await screen.click("a2")
+        await screen.until(lambda: moves(room)[-1] == "a2", "a move by mouse")
+        await screen.shows("You won: three in a row.", "rematch")
+        since = len(screen.link.seen)
+        await screen.press("f2")
+        await screen.sent("rematch", since)
+        await screen.shows("You offer a rematch.")
+        await screen.type("/hello there")
+        await screen.press("ctrl+t", "ctrl+t")
+        await screen.shows("<Ada> hello there")
+
+
+async def test_offers_are_answered_by_keys_words_and_the_mouse() -> None:
+    """A bar names the offer and its answers; F2 and F3 give them, a click does too."""
+    room = of_two("chess")
+    async with terminal(room) as screen:
+        await screen.type("e4")
+        await screen.until(lambda: moves(room), "e4")
+        await room.act(BOB, Move("m1", 1, "e7e5"))
+        await room.act(BOB, OfferDraw("draw"))
+        await screen.shows("Bob offers a draw.", "F2 accept", "F3 decline")
+        await screen.press("f3")
+        await screen.sent("decline")
+        await screen.until(lambda: not screen.room.model.offers, "declined")
+        await room.act(BOB, Takeback("back", 2))
+        await screen.shows("Bob asks to take a move back.")
+        line = next(i for i, each in enumerate(screen.lines()) if "F2 accept" in each)
+        await screen.pilot.click(offset=(screen.lines()[line].index("accept"), line))
+        await screen.sent("accept")
+        await screen.until(lambda: moves(room) == ["e2e4"], "taken back")
+
+
+async def test_resigning_asks_first() -> None:
+    """`resign` opens a question: n goes on, y resigns; so does leaving a running match."""
+    room = of_two()
+    async with terminal(room) as screen:
+        await screen.type("b2")
+        await screen.until(lambda: moves(room), "b2")
+        await room.act(BOB, Move("m1", 1, "a1"))
+        await screen.until(lambda: screen.room.model.permits("resign"), "may resign")
+        for answer in ("n", "escape"):
+            await screen.type("resign")
+            await screen.until(lambda: isinstance(screen.app.screen, Question), "the question")
+            await screen.press(answer)
+            await screen.until(lambda: screen.app.screen is screen.room, "the room")
+        await screen.type("quit")
+        await screen.shows("Leave the room?")
+        await screen.press("n")
+        assert all(message["t"] != "resign" for message in screen.link.seen)
+        await screen.type("resign")
+        await screen.shows("Resign the match?")
+        await screen.press("y")
+        await screen.sent("resign")
+        await screen.shows("You lost: ")
+
+
+async def test_a_choice_by_letter() -> None:
+    """Moves with one path are asked for by letter, as a promotion is; Esc plays none."""
+    room = FakeRoom("chess", (MySeat(), OpenSeat()))
+    room.decide(BOB, Sit("sit", 1))
+    played = ["h2h4", "g7g5", "h4g5", "a7a6", "g5g6", "a6a5", "g6h7", "a5a4"]
+    actors = (room.room.seats[0], room.room.seats[1])
+    assert None not in actors
+    ada = Actor(IdentityId("i1"), "Ada")
+    for ply, move in enumerate(played):
+        room.decide((ada, BOB)[ply % 2], Move(f"p{ply}", ply, move))
+    async with terminal(room) as screen:
+        await screen.click("h7")
+        await screen.click("g8")
+        await screen.shows("Which move?", "q  queen")
+        await screen.press("escape")
+        await screen.until(lambda: screen.app.screen is screen.room, "the room")
+        await screen.click("h7")
+        await screen.click("g8")
+        await screen.shows("Which move?")
+        await screen.press("r")
+        await screen.until(lambda: len(moves(room)) == 9, "a promotion")
+        assert moves(room)[-1] == "h7g8r"
+
+
+#: What is typed for the commands that need more than their word.
+ARGUMENTS = {
+    CommandName.SIT: "sit", CommandName.AI: "ai 1", CommandName.NEXT: "next othello",
+    CommandName.MUTE_ALL: "mute-all Bob", CommandName.UNMUTE_ALL: "unmute-all Bob",
+    CommandName.BAR: "bar Bob", CommandName.ALLOW_HELP: "allow-help on",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PERMITTED_AS)
+def test_the_menu_offers_what_the_server_permits(name: CommandName) -> None:
+    """A command stands in the menu if `may` lists it, and only then."""
+    for may in ((), (PERMITTED_AS[name],)):
+        level = Occupant("a", "AI level 3", kind="ai", level=3)
+        model = Model(room="r", seats=(None, level), may=may)
+        listed = {word for word, _ in menu_entries(model)}
+        assert (name.value in listed) == bool(may)
+        assert {each for each in PERMITTED_AS if each.value in listed} == {
+            each for each in PERMITTED_AS if is_permitted(each, model)
+        }
+
+
+async def test_choosing_in_the_menu() -> None:
+    """Enter gives a command of the menu, or puts its word into the line where it needs more."""
+    room = of_two()
+    async with terminal(room) as screen:
+        await screen.permit(room, "resign", "mute")
+        listed = [word for word, _ in menu_entries(screen.room.model)]
+        await screen.press("question_mark", *["down"] * listed.index("mute-all"), "enter")
+        entry = screen.room.query_one(Input)
+        await screen.until(lambda: entry.value == "mute-all ", "the word in the line")
+        await screen.press("escape")
+        await screen.press("f1", *["down"] * listed.index("resign"), "enter")
+        await screen.shows("Resign the match?")
+
+
+class Refusing(FakeRoom):
+    """A room that refuses every command, so that nothing changes."""
+
+    async def _command(self, message: Message, link: Link) -> None:
+        await link.refuse(message, "not.now")
+
+
+async def test_every_permitted_word_reaches_the_server() -> None:
+    """Each word, typed in the input line, becomes its command; resign and abort ask first."""
+    room = Refusing("tic-tac-toe", (MySeat(), AiSeat(1)))
+    room.append(SeatLeft(0))
+    room.append(Muted("i2", "Bob"))
+    room.append(Said("i2", "Bob", "hi"))
+    async with terminal(room) as screen:
+        for name, tag in PERMITTED_AS.items():
+            since = len(screen.link.seen)
+            await screen.permit(room, tag)
+            await screen.type(ARGUMENTS.get(name, name.value))
+            if tag in ("resign", "abort"):
+                await screen.until(lambda: isinstance(screen.app.screen, Question), "the question")
+                await screen.press("y")
+            if name is CommandName.EASIER:
+                await screen.shows("has levels 1 to")
+            else:
+                await screen.sent(tag, since)
+
+
+async def test_hostile_names_and_chat_are_only_text() -> None:
+    """A wide name, markup, escape codes and unknown events: no code reaches the terminal."""
+    wide = "黒" * 12
+    room = FakeRoom("tic-tac-toe", (MySeat(), OpenSeat()))
+    room.decide(Actor(IdentityId("i2"), wide), Sit("sit", 1))
+    async with terminal(room, 100, 20) as screen:
+        await screen.press("ctrl+t", "ctrl+t")
+        assert screen.link is not None
+        await room.act(CYD, Chat("c1", "[bold]no[/bold] [@click=app.exit]x[/]"))
+        await room.act(CYD, Chat("c2", "\x1b[31mred\x07 \x9b2J end"))
+        await screen.link.send(
+            {"t": "event", "room": "r", "v": room.room.v + 1, "at": 0, "kind": "from_tomorrow"}
+        )
+        await screen.link.send({"t": "message_of_tomorrow", "room": "r"})
+        await screen.shows("[bold]no[/bold] [@click=app.exit]x[/]", "[31mred 2J end", wide)
+        assert not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in "".join(screen.lines()))
+
+
+async def test_any_size() -> None:
+    """From 40 by 12 up the board, the message and the input line are there; the cursor is seen."""
+    room = of_two("gomoku")
+    async with terminal(room, 40, 12) as screen:
+        await screen.shows("> ", "Black to move")
+        for column in range(14):
+            await screen.press("up" if column % 2 else "left")
+        board = screen.room.query_one(BoardPane)
+        await screen.until(lambda: board.cursor is not None, "a cursor")
+        await screen.shows("▐┼▌")
+        await screen.press("ctrl+t")
+        await screen.shows("Moves", "No move yet.")
+        for size in ((120, 40), (80, 24), (60, 50), (40, 12)):
+            await screen.pilot.resize_terminal(*size)
+            await screen.has_rows(size[1])
+            assert all(len(line) >= size[0] - 2 for line in screen.lines())
+            await screen.shows("Black to move")
+
+
+async def test_keys_of_the_board() -> None:
+    """Esc gives the letters to the board: flip, bell, link, help, leave; Tab takes them back."""
+    room = of_two("chess")
+    async with terminal(room, 100, 40) as screen:
+        first = [line for line in screen.lines() if line.startswith(" 8 ")]
+        assert first
+        await screen.press("escape", "f")
+        await screen.until(
+            lambda: screen.lines()[-5].startswith("     h") or "h   " in "".join(screen.lines()),
+            "turned",
+        )
+        await screen.press("b")
+        await screen.shows("The bell is off")
+        await screen.press("c")
+        await screen.shows("http://script/room/r", "█")
+        await screen.press("escape", "question_mark")
+        await screen.until(lambda: isinstance(screen.app.screen, Menu), "the menu")
+        await screen.press("escape", "tab")
+        await screen.press(*"flip", "enter")
+        await screen.until(lambda: not screen.room._is_flipped, "turned back")
+
+
+async def test_the_line_completes_and_pasting_is_one_line() -> None:
+    """Tab completes moves and words; of a paste only the first line is taken, without codes."""
+    from textual.events import Paste
+
+    room = of_two("chess")
+    async with terminal(room) as screen:
+        entry = screen.room.query_one(Input)
+        await screen.press(*"ab")
+        await screen.until(lambda: entry._suggestion == "abort", "a completion")
+        await screen.press("tab")
+        assert entry.value == "abort"
+        await screen.press("escape")
+        assert entry.value == ""
+        entry.post_message(Paste("e2e4\nresign\n"))
+        await screen.until(lambda: entry.value == "e2e4", "a paste")
+
+
+async def test_the_opponent_resigns_and_the_user_leaves() -> None:
+    """The end of a match is told; q leaves without a question, and the application ends."""
+    room = of_two()
+    async with terminal(room) as screen:
+        await screen.type("b2")
+        await screen.until(lambda: moves(room), "b2")
+        await room.act(BOB, Move("m1", 1, "a1"))
+        await room.act(BOB, Resign("over"))
+        await screen.shows("You won: ")
+        await screen.press("escape", "q")
+        await screen.until(lambda: not screen.app.is_running, "the end")
