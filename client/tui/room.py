@@ -368,7 +368,6 @@ class RoomScreen(Screen[None]):
         self._draw_message()
         self._draw_players()
         self._arrange()
-        self._draw_board()
         self._draw_panel()
 
     @property
