@@ -127,6 +127,7 @@ def run_to_state(state: TerminalState, url: str, folder: Path) -> EmulatedTermin
             for keys, words in state.steps:
                 screen.send_keys(keys)
                 screen.show(terminal, words)
+            screen.rest(terminal)
             return terminal
         screen.expect(PROMPT)
         for line in state.lines:
