@@ -86,7 +86,6 @@ class Pages:
         frames = [f"/embed/{what}/{_CLIENT_ID}" for what in ("learn", "match")]
         paths = [*(page.path for page in self._client.pages), *frames]
         self._page_paths = [re.compile(path, re.ASCII) for path in paths]
-        self._embed_match_html = self._client.contents.get("embed-match/index.html", b"").decode()
         self._embed_html = self._client.contents.get("embed/index.html", b"").decode()
 
     async def encode_files(self, cache_folder: Callable[[], Path]) -> None:
@@ -193,7 +192,10 @@ class Pages:
     async def embedded_lesson(self, request: web.Request) -> web.Response:
         """Answers with a lesson for a frame of another page: it sets no cookie, opens no socket."""
         preview = await lesson_preview(self._ports, request.match_info["id"])
-        text = fill(self._embed_html, base=self.base, title=preview.title)
+        text = fill(
+            self._embed_html, base=self.base, title=preview.title, noun="lesson", id="embed",
+            text="Loading the lesson…", busy="true",
+        )  # fmt: skip
         return self._frame(request, text, self._client.embed, is_found=preview is not MISSING)
 
     async def embedded_match(self, request: web.Request) -> web.Response:
@@ -201,7 +203,7 @@ class Pages:
         preview = await match_preview(self._ports, request.match_info["id"])
         is_found = preview is not GENERAL
         text = fill(
-            self._embed_match_html, base=self.base,
+            self._embed_html, base=self.base, noun="match", id="match",
             title=preview.title if is_found else "No match is shown here",
             text="Loading the match…" if is_found else NO_PUBLIC_MATCH,
             busy="true" if is_found else "false",

@@ -47,7 +47,7 @@ def files_of(page: ClientPage) -> set[str]:
 def test_a_match_in_a_frame_is_small() -> None:
     """The first load of a match in a frame of another page takes at most 45 kB, compressed."""
     page = CLIENT.embed_match
-    files = {"embed-match/index.html", "favicon.svg", *page.bundles, *page.style_sheets}
+    files = {"embed/index.html", "favicon.svg", *page.bundles, *page.style_sheets}
     assert gzip_bytes(files) <= EMBED_MATCH_BYTES
 
 

@@ -63,7 +63,7 @@ async def proxied(folder: Path) -> AsyncIterator[tuple[int, FakeNode]]:
         assert await is_answering(port, "/started")
         yield port, node
     finally:
-        await proxy.close()
+        await proxy.kill()
         server.close()
 
 
@@ -163,7 +163,7 @@ async def balanced(folder: Path, nodes: list[NamedNode]) -> AsyncIterator[int]:
         await proxy.start()
         yield port
     finally:
-        await proxy.close()
+        await proxy.kill()
 
 
 @asynccontextmanager

@@ -46,6 +46,8 @@ def without_time(result: Result) -> tuple[object, ...]:
 # ordered so that some use code that earlier tests have compiled.
 #: The rules of a game that no other module plants, because these tests expect its lock to be free.
 SOURCE = PLANTED.replace('"planted"', '"pooled"')
+#: The same rules, compiled once for several tests.
+ONCE = f"{SOURCE}# once in {RUN}\n"
 #: Faulty bodies of `evaluate`.
 FAULTY = {
     "raises": "    if s[0] & FULL and s[1]:\n        raise ValueError('faulty')\n    return 0\n",
@@ -143,27 +145,15 @@ async def test_rules_that_never_return_are_killed(plug_in: Callable[[str, str], 
         assert (await own_pool.search(timed_job(50))).move
 
 
-async def test_a_cold_game_is_compiled_on_demand(plug_in: Callable[[str, str], Path]) -> None:
-    """A game's first job starts its compilation, and a job with its own limits waits for it."""
-    plug_in("pooled", f"{SOURCE}# only for {RUN}\n")
-    states: list[tuple[str, WarmState]] = []
-    async with Pool(
-        workers=1, warm=(), on_warm=lambda game_id, state: states.append((game_id, state))
-    ) as own_pool:
-        assert own_pool.warm_state("pooled") == "cold"
-        result = await own_pool.search(job_of("pooled", limit=Limit(depth=9)))
-        assert (result.info.score, result.info.depth, result.info.warming) == (0, 9, False)
-        assert states == [("pooled", "warming"), ("pooled", "warm")]
-
-
 async def test_a_cold_game_is_played_uncompiled(
     plug_in: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A game that is not compiled yet plays its low levels as usual.
+    """A game's first job starts its compilation; until its end low levels are played as usual.
 
-    Its other levels search less deeply and set `warming` until the game is compiled.
+    Other levels search less deeply and set `warming`, and a job with its own limits waits.
     """
-    plug_in("pooled", f"{SOURCE}# held back by {RUN}\n")
+    plug_in("pooled", ONCE)
+    states: list[WarmState] = []
     held: list[tuple[WorkerProcess, WorkerCommand]] = []
     send = WorkerProcess.send
 
@@ -174,7 +164,10 @@ async def test_a_cold_game_is_played_uncompiled(
             send(process, command)
 
     monkeypatch.setattr(WorkerProcess, "send", hold)
-    async with Pool(workers=1, warm=()) as own_pool:
+    async with Pool(
+        workers=1, warm=(), on_warm=lambda game_id, state: states.append(state)
+    ) as own_pool:
+        assert own_pool.warm_state("pooled") == "cold"
         low = [await own_pool.search(job_of("pooled", level=level)) for level in (1, 2)]
         level_3 = await own_pool.search(job_of("pooled", level=3))
         random_move = await own_pool.search(replace(job_of("pooled"), persona="random"))
@@ -191,8 +184,12 @@ async def test_a_cold_game_is_played_uncompiled(
         assert [command for _, command in held] == [
             CompileCommand("pooled", load_game("pooled").digest, idle=False)
         ]
+        waiting = asyncio.create_task(own_pool.search(job_of("pooled", limit=Limit(depth=9))))
+        await until(lambda: own_pool.waiting_count == 1)
         send(*held.pop())
-        await own_pool.warm("pooled")
+        info = (await waiting).info
+        assert (info.score, info.depth, info.warming) == (0, 9, False)
+        assert states == ["warming", "warm"]
         assert own_pool.warm_percent("pooled") == 100
         again = [await own_pool.search(job_of("pooled", level=level)) for level in (1, 2)]
         for before, after in zip(low, again, strict=True):
@@ -200,12 +197,12 @@ async def test_a_cold_game_is_played_uncompiled(
         assert not (await own_pool.search(job_of("pooled", level=3))).info.warming
 
 
-@pytest.mark.parametrize("loss", ["damaged", "missing"])
+@pytest.mark.parametrize("loss", [pytest.param("damaged", marks=pytest.mark.long), "missing"])
 async def test_a_game_that_the_cache_has_lost(
     plug_in: Callable[[str, str], Path], loss: str
 ) -> None:
     """A game that the cache has lost is compiled again; until then it is played uncompiled."""
-    plug_in("pooled", f"{SOURCE}# this is lost\n")
+    plug_in("pooled", ONCE)
     game = load_game("pooled")
     states: list[WarmState] = []
     async with Pool(
@@ -231,7 +228,7 @@ async def test_a_worker_with_its_own_cache_compiles(
     plug_in: Callable[[str, str], Path], monkeypatch: Any
 ) -> None:
     """A worker with its own cache compiles a game itself after the second cache miss."""
-    plug_in("pooled", f"{SOURCE}# apart\n")
+    plug_in("pooled", ONCE)
     sent: list[SearchCommand] = []
     send = WorkerProcess.send
 

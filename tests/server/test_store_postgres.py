@@ -132,7 +132,7 @@ async def test_rooms_are_locked_in_the_order_of_the_rows(postgres: Postgres, dat
 
 
 #: Empty parameters of the append statement.
-NO_ROWS: list[list[Any]] = [[] for _ in range(12)]
+NO_ROWS: list[list[Any]] = [[] for _ in range(13)]
 
 
 async def test_one_bad_append_fails_alone(postgres: Postgres, database: str) -> None:

@@ -11,6 +11,7 @@ from playwright.async_api import Browser, expect
 
 from engine.game import Position
 from engine.rules.registry import load_game
+from server.commands import OpenSeat
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.server_process import ServerProcess, assert_no_traceback, serving
 
@@ -263,7 +264,7 @@ async def test_a_draw_is_offered_declined_and_agreed(
     players see the half points.
     """
     async with people(chromium, server.url, DESKTOP, PHONE) as (ada, bob):
-        await ada.create("Connect four", "A friend", side="Red")
+        await ada.open_room("connect-four", OpenSeat())
         await bob.page.goto(ada.page.url)
         await bob.button("Sit here").click()
         for person, cell in ((ada, "d1"), (bob, "d2"), (ada, "d3")):
@@ -292,7 +293,7 @@ async def test_the_rules_can_be_read_during_a_match(
 ) -> None:
     """The rules open over the board by keyboard, and Escape returns to the match."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
-        await ada.create("Sticks", "A friend")
+        await ada.open_room("sticks", OpenSeat())
         await ada.button("Rules of Sticks").focus()
         await ada.page.keyboard.press("Enter")
         dialog = ada.page.get_by_role("dialog", name="Sticks")
@@ -321,7 +322,7 @@ async def test_after_a_killed_server_returns_the_match_continues_without_a_reloa
         serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
         people(chromium, server.url, DESKTOP, DESKTOP, PHONE) as (ada, bob, kim),
     ):
-        await ada.create("Connect four", "A friend", side="Red")
+        await ada.open_room("connect-four", OpenSeat())
         for person in (bob, kim):
             await person.page.goto(ada.page.url)
         await bob.button("Sit here").click()

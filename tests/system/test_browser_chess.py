@@ -6,6 +6,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
+from server.commands import OpenSeat
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.server_process import ServerProcess, assert_no_traceback, serving
 from tests.system.test_browser_pages import audit
@@ -45,7 +46,7 @@ async def test_a_draw_is_claimed_and_moves_are_shown_in_chess_notation(
 ) -> None:
     """After the knights have returned twice a draw can be claimed; all pages show the notation."""
     async with people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP) as (ada, bob, kim):
-        await ada.create("Chess", "A friend", side="White")
+        await ada.open_room("chess", OpenSeat())
         await bob.page.goto(ada.page.url)
         await bob.button("Sit here").click()
         for ply, path in enumerate(("g1f3", "g8f6", "f3g1", "f6g8") * 2):
@@ -76,7 +77,7 @@ async def test_a_pawn_is_promoted_by_touch_on_a_phone(
 ) -> None:
     """The pieces in the dialog are large enough for a finger, and axe finds no fault."""
     async with people(chromium, server.url, PHONE, PHONE) as (ada, bob):
-        await ada.create("Chess", "A friend", side="White")
+        await ada.open_room("chess", OpenSeat())
         await bob.page.goto(ada.page.url)
         await bob.button("Sit here").tap()
         for ply, path in enumerate(

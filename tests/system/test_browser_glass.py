@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
+from server.commands import OpenSeat
 from tests.support.browsers import DESKTOP, PHONE, people
 from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, serving
 from tests.system.test_browser_pages import audit
@@ -147,7 +148,7 @@ async def test_a_position_of_a_running_match(chromium: Browser, server: ServerPr
     sees the same step. The position can be searched on with other moves, made on a board.
     """
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, kim):
-        await ada.create("Chess", "A friend", side="White")
+        await ada.open_room("chess", OpenSeat())
         await kim.page.goto(ada.page.url)
         await kim.page.get_by_role("button", name="Play").first.click()
         for player, source, target in ((ada, "e2", "e4"), (kim, "e7", "e5")):

@@ -7,6 +7,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
+from server.commands import OpenSeat
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.server_process import ServerProcess, serving
 
@@ -39,7 +40,7 @@ async def sit_together(ada: Person, bob: Person) -> None:
     """Lets Ada create a room and begin, and Bob take the other seat."""
     await ada.go("/")
     await set_name(ada, "Ada")
-    await ada.create("Tic-tac-toe", "A friend", side="begins")
+    await ada.open_room("tic-tac-toe", OpenSeat())
     await bob.page.goto(ada.page.url)
     await set_name(bob, "Bob")
     await bob.button("Play").click()

@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, expect
 
+from server.commands import AiSeat
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.server_process import ServerProcess, serving
 from tests.support.small_texts import small_texts
@@ -162,7 +163,7 @@ async def test_the_browser_s_back_button_returns_to_a_room_without_loading_it(
 ) -> None:
     """The back button returns to the room and to the lobby, and the page is not loaded again."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
-        await ada.create("Tic-tac-toe", "The AI", level=1, side="Crosses")
+        await ada.open_room("tic-tac-toe", AiSeat(1))
         await ada.play("b2")
         await ada.wait_for_turn()
         before = await ada.pieces()
@@ -185,7 +186,7 @@ async def test_no_other_server_receives_a_request(chromium: Browser, server: Ser
         ada.page.on(
             "websocket", lambda socket: requested.append(socket.url.replace("ws://", "http://"))
         )
-        await ada.create("Connect four", "The AI", level=1)
+        await ada.open_room("connect-four", AiSeat(1))
         assert [url for url in requested if not url.startswith(server.url)] == []
         inline_count = (
             "document.querySelectorAll('style, script:not([src]), [onclick], [onload]').length"

@@ -7,6 +7,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, TimeoutError, expect
 
+from server.commands import AiSeat
 from tests.support.browser import watch_faults
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.server_process import ServerProcess, serving
@@ -217,7 +218,7 @@ async def test_a_player_learns_from_a_match(chromium: Browser, server: ServerPro
     at once.
     """
     async with people(chromium, server.url, DESKTOP, PHONE) as (ada, kim):
-        await ada.create("Chess", "The AI", level=3, side="White")
+        await ada.open_room("chess", AiSeat(3))
         await ask_for_help(ada)
         await give_the_queen_away(ada)
         await resign_and_analyse(ada)
@@ -251,7 +252,7 @@ async def test_the_address_filters_the_list_of_matches(
         def choice(name: str) -> Locator:
             return ada.page.get_by_role("combobox", name=name, exact=True)
 
-        await ada.create("Tic-tac-toe", "The AI", level=1, side="Crosses")
+        await ada.open_room("tic-tac-toe", AiSeat(1))
         await ada.play("b2")
         await ada.button("Resign").click()
         await ada.button("Resign now").click()

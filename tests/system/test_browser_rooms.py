@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
+from server.commands import AiSeat, OpenSeat
 from tests.support.any_game import play_by_clicks
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.server_process import ServerProcess, serving
@@ -33,10 +34,15 @@ ROW_PX = 30
 
 
 async def sit_together(
-    ada: Person, bob: Person, game: str = "Tic-tac-toe", time: str | None = None
+    ada: Person, bob: Person, game: str = "tic-tac-toe", time: str | None = None
 ) -> None:
-    """Lets Ada create a room and begin, and Bob take the other seat."""
-    await ada.create(game, "A friend", side="begins", time=time)
+    """Lets Ada create a room and begin, and Bob take the other seat; with a choice of time she
+    creates a room of tic-tac-toe in the lobby.
+    """
+    if time is None:
+        await ada.open_room(game, OpenSeat())
+    else:
+        await ada.create("Tic-tac-toe", "A friend", side="begins", time=time)
     await bob.page.goto(ada.page.url)
     await bob.button("Sit here").click()
     await ada.wait_for_turn()
@@ -65,7 +71,7 @@ async def test_chat_and_names_are_plain_text(chromium: Browser, server: ServerPr
         await ada.page.get_by_label("Your name", exact=True).fill("<b>Ada</b><script>")
         await ada.page.keyboard.press("Enter")
         await expect(ada.page.locator(".my-name span")).to_have_text("<b>Ada</b><script>")
-        await ada.create("Tic-tac-toe", "A friend")
+        await ada.open_room("tic-tac-toe", OpenSeat())
         await kim.page.goto(ada.page.url)
         await ada.chat(evil)
         await kim.wait_for_chat(evil)
@@ -123,7 +129,7 @@ async def test_a_hint_helps_step_by_step(chromium: Browser, server: ServerProces
     On a phone on its side the three best moves leave room for the list of moves.
     """
     async with people(chromium, server.url, PHONE) as (ada,):
-        await ada.create("Tic-tac-toe", "The AI", level=1, side="begins")
+        await ada.open_room("tic-tac-toe", AiSeat(1))
         await ada.wait_for_turn()
         hint = ada.page.locator(".hint")
         await ada.button("Hint").focus()
@@ -660,7 +666,7 @@ async def test_a_player_moves_again_after_a_last_seed_in_the_store(
     invitation leaves the free seat above the low board.
     """
     async with people(chromium, server.url, DESKTOP, PHONE) as (ada, bob):
-        await sit_together(ada, bob, "Kalah")
+        await sit_together(ada, bob, "kalah")
         await ada.play("c1")
         await ada.play("f1")
         await bob.wait_for_turn()

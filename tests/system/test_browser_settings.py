@@ -6,6 +6,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
+from server.commands import OpenSeat
 from tests.support.browsers import DESKTOP, PHONE, people
 from tests.support.server_process import ServerProcess, serving
 
@@ -106,7 +107,7 @@ async def test_settings_apply_at_once_and_outlive_a_reload(
     """The board and piece themes, coordinates and animation are chosen in a menu and kept."""
     ground = "getComputedStyle(document.querySelector('ply-board .dark .ground')).fill"
     async with people(chromium, server.url, DESKTOP) as (ada,):
-        await ada.create("Chess", "A friend")
+        await ada.open_room("chess", OpenSeat())
         wood = await ada.page.evaluate(ground)
         await ada.button("Board and pieces").click()
         for choice in ("Slate", "Bold, with marks", "Hidden", "Off"):
@@ -153,7 +154,7 @@ async def test_keys_turn_the_board_and_list_themselves(
 ) -> None:
     """`f` turns the board, also when the board has the focus; `?` opens the list of keys."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
-        await ada.create("Chess", "A friend")
+        await ada.open_room("chess", OpenSeat())
         top = ada.page.locator(".player").first
         before = await top.get_attribute("data-seat")
         await ada.page.keyboard.press("f")
@@ -175,7 +176,7 @@ async def test_on_a_phone_the_cards_are_tabs_and_new_lines_of_chat_are_marked(
     A toast does not cover the chat's field.
     """
     async with people(chromium, server.url, PHONE, DESKTOP) as (ada, bob):
-        await ada.create("Tic-tac-toe", "A friend")
+        await ada.open_room("tic-tac-toe", OpenSeat())
         await bob.page.goto(ada.page.url)
         await bob.chat("hello")
         await expect(ada.page.get_by_role("tab", name="Chat (new)")).to_be_visible()
@@ -194,7 +195,7 @@ async def test_the_board_comes_first_on_every_screen(
 ) -> None:
     """The board and the status fit the window, and the board takes three quarters of its side."""
     async with people(chromium, server.url, DESKTOP) as (ada,):
-        await ada.create("Chess", "A friend")
+        await ada.open_room("chess", OpenSeat())
         for width, height in ((1280, 800), (1024, 768), (768, 1024), (390, 844), (844, 390)):
             await ada.page.set_viewport_size({"width": width, "height": height})
             for part in (ada.board, ada.status):
@@ -213,7 +214,7 @@ async def test_the_bell_turns_on_sounds_and_notices(
     """
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
         await ada.page.add_init_script(RECORD)
-        await ada.create("Tic-tac-toe", "A friend", side="begins")
+        await ada.open_room("tic-tac-toe", OpenSeat())
         await bob.page.goto(ada.page.url)
         await bob.button("Sit here").click()
         await ada.play("b2")

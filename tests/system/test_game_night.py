@@ -73,7 +73,7 @@ def is_won_by(position: Position, line: tuple[str, ...]) -> bool:
         pytest.param({}, id="with the settings that ship", marks=pytest.mark.long),
     ],
 )
-async def test_a_game_night(tmp_path: Path, settings: dict[str, int]) -> None:
+async def test_a_game_night(tmp_path: Path, settings: dict[str, Any]) -> None:
     """Ada invites Bob by a link that works on his phone, and Kim watches. A move is taken back, a
     draw is declined, Bob goes and comes back while the AI keeps his seat, and he loses. Each of
     them reads what has happened, also after a reload.

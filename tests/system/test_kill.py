@@ -274,7 +274,7 @@ class _Guest:
     """A guest on one socket."""
 
     def __init__(self, socket: websockets.ClientConnection) -> None:
-        self.token = ""
+        self.token: str | None = None
         self.events: list[dict[str, Any]] = []
         self._socket = socket
         self._ids = itertools.count(1)
@@ -303,5 +303,5 @@ async def _guest(url: str, token: str | None = None) -> AsyncIterator[_Guest]:
         hello = {"t": "hello", "protocol": PROTOCOL, "token": token}
         await socket.send(json.dumps(hello))
         welcome = await guest.read(lambda message: message["t"] == "welcome")
-        guest.token = welcome.get("token", token)
+        guest.token = str(welcome["token"]) if "token" in welcome else token
         yield guest

@@ -29,7 +29,7 @@ ROOT = Path(__file__).parents[3]
 #: The largest size of a request, in bytes: the environment takes most of it.
 MAX_REQUEST_BYTES = 1 << 20
 #: Starts a process for multiprocessing.
-SPAWN = multiprocessing.util.spawnv_passfds  # type: ignore[attr-defined]
+SPAWN: Callable[..., int] = multiprocessing.util.spawnv_passfds
 #: More descriptors than the forking process has open.
 MAX_DESCRIPTORS = 1024
 #: The modules that a server, or the fork server of its search workers, imports when it needs them.
@@ -125,7 +125,10 @@ class Forker:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             process = subprocess.Popen(
-                [sys.executable, "-m", __name__], stdin=theirs, cwd=ROOT, start_new_session=True
+                [sys.executable, "-m", __name__],
+                stdin=theirs.fileno(),
+                cwd=ROOT,
+                start_new_session=True,
             )
 
         @atexit.register
@@ -155,7 +158,7 @@ def main() -> None:
     for module in LATE_MODULES:
         import_module(module)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # the pool's modules ignore it
-    multiprocessing.util.spawnv_passfds = _fork_the_fork_server  # type: ignore[attr-defined]
+    multiprocessing.util.spawnv_passfds = _fork_the_fork_server  # type: ignore[assignment]
     program.production_ids = list  # type: ignore[attr-defined]  # the pool loads games in use only
     load_games()
     all_commands()

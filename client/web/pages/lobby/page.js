@@ -201,8 +201,8 @@ export class LobbyPage {
         this.#way = way;
         if (way !== null && this.#clock === null) void this.#loadClock();
         this.#app.announce(way === null ? "" : headingOf(way));
-        // On a narrow screen the games are below the doors.
-        const heading = way !== null && narrow.matches ? document.querySelector("#games-heading") : null;
+        // On a narrow screen the games are below the doors; the names of two on this screen are in theirs.
+        const heading = way !== null && way !== "screen" && narrow.matches ? document.querySelector("#games-heading") : null;
         heading?.scrollIntoView({ block: "start" });
     }
 
