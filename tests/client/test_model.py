@@ -141,7 +141,13 @@ room_commands = st.one_of(
         st.integers(0, 1),
     ),
     st.builds(lambda seat: RemoveAi(seat=seat, id="x"), st.integers(0, 1)),
-    st.builds(lambda text: Chat(text=text, id="x"), st.text(min_size=1, max_size=5)),
+    # A line that begins with a slash is for the bot, and reaches its author only.
+    st.builds(
+        lambda text: Chat(text=text, id="x"),
+        st.text(min_size=1, max_size=5).filter(
+            lambda text: "/" not in text and "\uff0f" not in text
+        ),
+    ),
     st.builds(lambda ply: Takeback(ply=ply, id="x"), st.integers(0, 8)),
     st.sampled_from(
         [kind(id="x") for kind in (Stand, Resign, Rematch, Decline, OfferDraw, Accept)]
