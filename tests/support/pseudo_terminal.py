@@ -19,6 +19,8 @@ from tests.support.terminals import EmulatedTerminal
 ROOT = Path(__file__).resolve().parents[2]
 #: The time limit of a wait for output, in seconds; only a test that hangs reaches it.
 TIMEOUT_S = 60.0
+#: The time without output after which a screen counts as drawn, in seconds.
+QUIET_S = 0.5
 
 
 class Screen:
@@ -83,6 +85,13 @@ class Screen:
                 shown = "\n".join(lines)
                 raise AssertionError(f"{words} were not shown:\n{shown}")
             self.text += more
+
+    def rest(self, terminal: EmulatedTerminal) -> None:
+        """Shows what is written until nothing is for QUIET_S: a whole picture, for people."""
+        while more := self._read(QUIET_S):
+            self.text += more
+        terminal.write(self.text[self._shown :])
+        self._shown = len(self.text)
 
     def send_keys(self, keys: str) -> None:
         """Presses keys, without Enter."""
@@ -159,12 +168,13 @@ def on_a_terminal(
     controller, terminal = pty.openpty()
     termios.tcsetwinsize(terminal, (rows, columns))
     process = subprocess.Popen(
-        [sys.executable, "-c", _FOREGROUND, *command],
+        ["sh", "-c", _FOREGROUND, os.ttyname(terminal), *command],
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
         env=env,
         cwd="/",
+        start_new_session=True,
     )
     os.close(terminal)
     with _ended(process):
@@ -174,13 +184,9 @@ def on_a_terminal(
             os.close(controller)
 
 
-#: Makes the terminal the program's controlling terminal, so that Ctrl-C reaches the program.
-_FOREGROUND = """
-import fcntl, os, sys, termios
-os.setsid()
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execvp(sys.argv[1], sys.argv[1:])
-"""
+#: Opens the terminal, which the leader of a session then has as the controlling one, so that Ctrl-C
+#: reaches the program; then runs the program.
+_FOREGROUND = ': <> "$0"; exec "$@"'
 
 
 @contextmanager
