@@ -79,7 +79,11 @@ async def show_room(
     requests = Requests(address, connection.token)
     visit = Visit(connection, address, room, sit, invite, requests)
     screen = RoomScreen(
-        visit, count_colours(sys.stdout), not output.has_figures, lambda error: app.fail(error)
+        visit,
+        count_colours(sys.stdout),
+        not output.has_figures,
+        lambda error: app.fail(error),
+        lambda is_taken: app.take_mouse(is_taken),
     )
     app = PlyroomApp(lambda: screen)
     try:
@@ -109,7 +113,14 @@ async def show_lobby(
         address: Address, connection: "Connection", on_failure: Callable[[PlyroomError], None]
     ) -> Place:
         requests = Requests(address, connection.token)
-        return Place(connection, requests, colours, not has_figures, on_failure)
+        return Place(
+            connection,
+            requests,
+            colours,
+            not has_figures,
+            on_failure,
+            lambda is_taken: app.take_mouse(is_taken),
+        )
 
     if url is not None:
         async with (

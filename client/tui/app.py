@@ -15,6 +15,8 @@ from client.tui.lobby import LobbyScreen
 from client.tui.room import RoomScreen
 from server.protocol.messages import Notification
 
+#: The modes of a terminal in which it reports the mouse.
+MOUSE_MODES = (1000, 1003, 1015, 1006)
 #: The sentence for each state of the connection but a good one.
 BANNERS = {
     State.LOST: "The connection is lost; trying again …",
@@ -49,6 +51,13 @@ class PlyroomApp(App[None]):
         """Ends the application with an error, which `run_app` raises."""
         self.failure = error
         self.exit(return_code=1)
+
+    def take_mouse(self, is_taken: bool) -> None:
+        """Takes the mouse, or gives it back to the terminal, which can then copy text."""
+        if self._driver is not None:
+            state = "h" if is_taken else "l"
+            self._driver.write("".join(f"\x1b[?{mode}{state}" for mode in MOUSE_MODES))
+            self._driver.flush()
 
     def crash(self, error: Exception) -> None:
         """Ends the application because of a fault of the program, in a task beside it."""

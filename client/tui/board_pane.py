@@ -11,7 +11,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from client.tui.picking import next_cells, pick
-from client.tui.picture import Ink, Picture, Signs, cell_size, draw_picture
+from client.tui.picture import Ink, Picture, Signs, cell_size, draw_picture, picture_size
 from engine.view import BoardView, MoveView, PositionView
 
 
@@ -106,10 +106,8 @@ class BoardPane(Widget, can_focus=True):
         if self._board is None or self._position is None:
             return columns, rows
         size = cell_size(self._board, self._flip, columns, rows, self._is_ascii)
-        picture = draw_picture(
-            self._board, self._position, size, flip=self._flip, is_ascii=self._is_ascii
-        )
-        return min(columns, picture.width), min(rows, picture.height)
+        width, height = picture_size(self._board, self._flip, size, self._is_ascii)
+        return min(columns, width), min(rows, height)
 
     def _draw(self) -> None:
         if self._board is None or self._position is None:

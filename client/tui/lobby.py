@@ -158,6 +158,7 @@ class Place:
     colours: int
     is_ascii: bool
     on_failure: Callable[[PlyroomError], None]
+    on_mouse: Callable[[bool], None] = lambda is_taken: None
 
 
 class LobbyScreen(Screen[None]):
@@ -378,7 +379,7 @@ class LobbyScreen(Screen[None]):
             else:
                 place.on_failure(error)
 
-        screen = RoomScreen(visit, place.colours, place.is_ascii, end)
+        screen = RoomScreen(visit, place.colours, place.is_ascii, end, place.on_mouse)
         self.app.push_screen(screen)
 
     async def _replay(self, match: str) -> None:

@@ -133,6 +133,22 @@ def _pieces_text(board: BoardView | None, position: PositionView | None, seat: i
     return words.counted(sides.count(seat), noun, many)
 
 
+#: The characters of a time, three rows each.
+LARGE = {
+    "0": ("┏━┓", "┃ ┃", "┗━┛"), "1": (" ╻ ", " ┃ ", " ╹ "), "2": ("╺━┓", "┏━┛", "┗━╸"),
+    "3": ("╺━┓", " ━┫", "╺━┛"), "4": ("╻ ╻", "┗━┫", "  ╹"), "5": ("┏━╸", "┗━┓", "╺━┛"),
+    "6": ("┏━╸", "┣━┓", "┗━┛"), "7": ("╺━┓", "  ┃", "  ╹"), "8": ("┏━┓", "┣━┫", "┗━┛"),
+    "9": ("┏━┓", "┗━┫", "╺━┛"), ":": (" ", ":", " "), ".": (" ", " ", "."),
+}  # fmt: skip
+
+
+def large_time(time: str) -> tuple[str, str, str]:
+    """A time in large characters, three rows; what is no digit keeps its size."""
+    shown = [LARGE.get(character, (" ", character, " ")) for character in time]
+    top, middle, bottom = ("".join(each[row] for each in shown) for row in range(3))
+    return top, middle, bottom
+
+
 # --- the panels
 
 

@@ -195,6 +195,14 @@ def cell_size(
     return sizes[-1]
 
 
+def picture_size(
+    board: BoardView, flip: bool, size: tuple[int, int], is_ascii: bool
+) -> tuple[int, int]:
+    """The columns and rows of a picture with cells of this size."""
+    _, width, height = _layout(_Hashed(board), flip, _piece_width(board, is_ascii), size)
+    return width, height
+
+
 def _piece_width(board: BoardView, is_ascii: bool) -> int:
     return max(map(visible_width, piece_texts(board, is_ascii).values()), default=1)
 

@@ -176,7 +176,6 @@ class ReplayScreen(Screen[None]):
         title = Text(words.quoted(f"{lines[1]}  {lines[0]}"))
         self.query_one("#replay-title", Static).update(title)
         self._arrange()
-        self._board.show(record.view, self.view, (), self._flips, {})
         self.query_one("#replay-text", Static).update(self._panel_text())
         number = f"To move {self._number} (Enter)  " if self._number else ""
         self.query_one("#replay-message", Static).update(

@@ -45,6 +45,7 @@ from client.tui.board_pane import BoardPane
 from client.tui.entry import Completion, Entry
 from client.tui.panels import (
     Offer,
+    large_time,
     moves_lines,
     offers,
     people_lines,
@@ -70,6 +71,8 @@ NAME_COLUMNS = 24
 MAX_OFFERS = 2
 #: Screens with fewer rows have neither the names above and below the board nor the line of keys.
 LOW_ROWS = 18
+#: Screens with at least these rows have large clocks.
+LARGE_ROWS = 30
 #: Maximum number of lines of what happened that are kept.
 MAX_LOG_LINES = 500
 #: The least time between two drawings of an AI's thinking, in seconds.
@@ -216,9 +219,12 @@ class RoomScreen(Screen[None]):
         colours: int,
         is_ascii: bool,
         on_failure: Callable[[PlyroomError], None],
+        on_mouse: Callable[[bool], None] = lambda is_taken: None,
     ) -> None:
         super().__init__()
         self._visit = visit
+        #: Takes the mouse (True) or gives it back to the terminal, for copying.
+        self._on_mouse = on_mouse
         self._on_failure = on_failure
         self._can_hide = False
         self._is_ascii = is_ascii
@@ -368,7 +374,6 @@ class RoomScreen(Screen[None]):
         self._draw_message()
         self._draw_players()
         self._arrange()
-        self._draw_board()
         self._draw_panel()
 
     @property
@@ -405,7 +410,9 @@ class RoomScreen(Screen[None]):
         for place, seat in (("#above", 1 - bottom), ("#below", bottom)):
             bar = self.query_one(place, Static)
             bar.display = not self._is_low
-            bar.update(self._player(seat, False))
+            is_large = self._has_large_clocks
+            bar.styles.height = 3 if is_large else 1
+            bar.update(self._with_large_clock(seat) if is_large else self._player(seat, False))
         keys = self.query_one("#keys", Static)
         keys.display = not self._is_low
         keys.update(Text(self._keys_text()))
@@ -419,6 +426,19 @@ class RoomScreen(Screen[None]):
         if (clock := self._clock_of(seat)) is not None:
             line.append(f"  {clock}", style="bold reverse" if turn == seat else "bold")
         return line
+
+    @property
+    def _has_large_clocks(self) -> bool:
+        """Whether the clocks are three rows high."""
+        return self.size.height >= LARGE_ROWS and not self._is_ascii and bool(self._clock_of(0))
+
+    def _with_large_clock(self, seat: int) -> Text:
+        """The player of a side with a large clock, in three rows."""
+        rows = large_time(self._clock_of(seat) or "")
+        name = player_text(self.model, seat, self._is_ascii)
+        turn = self.model.view.turn if self.model.view is not None else None
+        style = "bold" if turn == seat and self.model.running else ""
+        return Text(f"  {rows[0]}\n  {rows[1]}  {name}\n  {rows[2]}", style=style, no_wrap=True)
 
     def _clock_of(self, seat: int) -> str | None:
         """The time that a side has left, as text; None without a clock."""
@@ -497,7 +517,7 @@ class RoomScreen(Screen[None]):
         note_box.display = bool(note)
         note_box.update(Text(note))
         self._draw_board()
-        bars = 0 if self._is_low else 2
+        bars = 0 if self._is_low else 6 if self._has_large_clocks else 2
         free = rows - self._rows_around(note) - bars
         main, left, panel = (self.query_one(each) for each in ("#main", "#left", "#panel"))
         width, height = self._board.size_for(columns - PANEL_COLUMNS - 3, free)
@@ -810,7 +830,9 @@ class RoomScreen(Screen[None]):
                 body.append(
                     f"{line}\n", style="" if not self._board.colours else "#ffffff on #000000"
                 )
-        self.app.push_screen(TextSheet("The link of this room:", body))
+        self._on_mouse(False)
+        sheet = TextSheet("The link of this room (select it with the mouse):", body)
+        self.app.push_screen(sheet, lambda _: self._on_mouse(True))
 
     # --- completion
 

@@ -8,6 +8,7 @@ import pytest
 
 from client.terminal.colours import FIXED_COLOURS, NO_COLOURS
 from client.terminal.wrapping import visible_width
+from client.tui.panels import large_time
 from client.tui.picking import buttons, candidates, choice_keys, next_cells, pick
 from client.tui.picture import (
     CELL_SIZES,
@@ -170,3 +171,11 @@ def test_keys_of_choices() -> None:
 def test_a_qr_code_in_half_blocks() -> None:
     """Two rows of modules are a line; dark modules are left out, as on a dark terminal."""
     assert half_blocks([[0, 1], [1, 1], [0, 0]]) == ["▀ ", "██"]
+
+
+def test_large_times() -> None:
+    """Each digit is three columns wide and three rows high; other characters keep their size."""
+    assert large_time("14:0") == (" ╻ ╻ ╻ ┏━┓", " ┃ ┗━┫:┃ ┃", " ╹   ╹ ┗━┛")
+    for digit in "0123456789":
+        assert [len(row) for row in large_time(digit)] == [3, 3, 3]
+    assert large_time("x") == (" ", "x", " ")

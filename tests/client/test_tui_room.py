@@ -100,8 +100,14 @@ async def test_an_evening_in_one_room() -> None:
     room = of_two()
     async with terminal(room) as screen:
         await screen.shows("Crosses: Ada (you)", "Noughts: Bob", "Crosses to move", "No move yet.")
+        # An answer of the bot has arrows, which are letters on the cells until the next move.
+        arrows = [{"cells": ["b2"], "kind": "best"}, {"cells": ["c3"], "kind": "other"}]
+        answer = {"t": "answer", "room": "r", "v": 0, "text": "Play b2.", "arrows": arrows}
+        await screen.link.send(answer)
+        await screen.shows("Play b2.", "   A  ", "   B  ")
         await screen.type("b2")
         await screen.shows("1. b2")
+        await screen.hides("   A  ", "   B  ")
         await room.act(BOB, Move("m1", 1, "a1"))
         await screen.shows("2. a1")
         # The first key shows the cursor on the last move, a1.
@@ -275,7 +281,7 @@ async def test_any_size() -> None:
     async with terminal(room, 40, 12) as screen:
         await screen.shows("> ", "Black to move")
         for column in range(14):
-            await screen.press("up" if column % 2 else "left")
+            await screen.press("down" if column % 2 else "left")
         board = screen.room.query_one(BoardPane)
         await screen.until(lambda: board.cursor is not None, "a cursor")
         await screen.shows("▐┼▌")

@@ -19,6 +19,8 @@ from tests.support.terminals import EmulatedTerminal
 ROOT = Path(__file__).resolve().parents[2]
 #: The time limit of a wait for output, in seconds; only a test that hangs reaches it.
 TIMEOUT_S = 60.0
+#: The time without output after which a screen counts as drawn, in seconds.
+QUIET_S = 0.5
 
 
 class Screen:
@@ -83,6 +85,13 @@ class Screen:
                 shown = "\n".join(lines)
                 raise AssertionError(f"{words} were not shown:\n{shown}")
             self.text += more
+
+    def rest(self, terminal: EmulatedTerminal) -> None:
+        """Shows what is written until nothing is for QUIET_S: a whole picture, for people."""
+        while more := self._read(QUIET_S):
+            self.text += more
+        terminal.write(self.text[self._shown :])
+        self._shown = len(self.text)
 
     def send_keys(self, keys: str) -> None:
         """Presses keys, without Enter."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from itertools import groupby
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from playwright.async_api import Browser
 from pyte.screens import Char
@@ -51,6 +51,11 @@ class TerminalState:
     #: The value of TERM.
     term: str = "xterm-256color"
     columns: int = COLUMNS
+    rows: int = ROWS
+    has_colours: bool = True
+    #: On the full screen: the keys that are pressed, each with words that are then shown. The first
+    #: ones are no keys.
+    steps: tuple[tuple[str, str], ...] = ()
 
 
 def _random_moves(game_id: str) -> tuple[str, ...]:
@@ -67,6 +72,24 @@ def _match(game_id: str) -> TerminalState:
     return TerminalState(("play", game_id, "--one-screen"), _random_moves(game_id))
 
 
+def _screen(game_id: str, **more: Any) -> TerminalState:
+    """A game on the full screen, in a position of its random match."""
+    position = load_game(game_id).start()
+    for token in _random_moves(game_id):
+        position = position.play(position.parse_move(token))
+    if not position.tokens():
+        position = load_game(game_id).start()
+    arguments = ("play", game_id, "--one-screen", "--start", position.text())
+    return TerminalState(arguments, steps=(("", "Your move"),), **more)
+
+
+#: A match against the computer, resigned, and its replay from the lobby.
+REPLAY_STEPS = (
+    ("", "Chess: Attack"), ("\r", "A new room"), ("\r", "Your move"), ("e4\r", "1. e4"),
+    ("", "Your move"), ("resign\r", "Resign the match?"), ("y", "You lost"), ("quit\r", "Replays"),
+    ("\x1b[F\r", "Start"), ("\x1b[C", "1. White: e4"),
+)  # fmt: skip
+
 #: Every state by the name of its files.
 TERMINAL_STATES: dict[str, TerminalState] = {
     "terminal-start": TerminalState(("play", "chess", "--level", "1")),
@@ -76,14 +99,36 @@ TERMINAL_STATES: dict[str, TerminalState] = {
         ("play", "chess", "--one-screen"), _random_moves("chess"), term="xterm"
     ),
     **{f"terminal-{game_id}": _match(game_id) for game_id in game_ids()},
+    "screen-first": TerminalState((), steps=(("", "Chess: Attack"),)),
+    "screen-new-room": TerminalState((), steps=(("", "Chess: Attack"), ("n", "A new room"))),
+    "screen-replay": TerminalState((), steps=REPLAY_STEPS),
+    "screen-menu": TerminalState(
+        ("play", "chess", "--level", "1"), steps=(("", "Your move"), ("?", "What you can do now"))
+    ),
+    "screen-small": _screen("chess", columns=40, rows=12),
+    "screen-large": _screen("othello", columns=120, rows=40),
+    "screen-8-colours": _screen("chess", term="xterm"),
+    "screen-no-colours": _screen("draughts", has_colours=False),
+    **{f"screen-{game_id}": _screen(game_id) for game_id in game_ids()},
 }
 
 
 def run_to_state(state: TerminalState, url: str, folder: Path) -> EmulatedTerminal:
     """Types the lines of a state, each at a prompt; returns the terminal after the last prompt."""
     env = environ(folder, TERM=state.term)
+    if state.steps:
+        env["PLYROOM_PLAIN"] = ""
+    if not state.has_colours:
+        env["NO_COLOR"] = "1"
     command = plyroom(*state.arguments, "--url", url)
-    with on_a_terminal(command, env, state.columns, ROWS) as screen:
+    with on_a_terminal(command, env, state.columns, state.rows) as screen:
+        if state.steps:
+            terminal = EmulatedTerminal(state.columns, state.rows)
+            for keys, words in state.steps:
+                screen.send_keys(keys)
+                screen.show(terminal, words)
+            screen.rest(terminal)
+            return terminal
         screen.expect(PROMPT)
         for line in state.lines:
             screen.type(line)

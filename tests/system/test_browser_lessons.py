@@ -160,6 +160,9 @@ async def test_a_state_machine_lights_up(chromium: Browser, server: ServerProces
         await expect(page.locator(".machine .state.future")).to_have_count(0)
         await expect(page.locator(".machine .visits")).to_have_text(["\N{MULTIPLICATION SIGN}2"])
         await expect(states.first).to_contain_text("MAX 1")
+        # Nothing lies over it.
+        await page.locator(".part-machine summary").click(trial=True)
+        await states.first.click(trial=True)
         for scheme in COLOR_SCHEMES:
             await page.emulate_media(color_scheme=scheme)
             assert await audit(page) == []
