@@ -5,7 +5,7 @@ import os
 import subprocess
 import tomllib
 from collections.abc import Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 
 import psutil
@@ -45,11 +45,12 @@ async def result_of(connection: Connection, room: str) -> MatchResult:
 
 def strategy_processes() -> list[psutil.Process]:
     """Returns the processes for strategies that this test has started."""
-    return [
-        child
-        for child in psutil.Process().children(recursive=True)
-        if "engine.strategy_pool.child" in child.cmdline()
-    ]
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.NoSuchProcess):  # it has just ended
+            if "engine.strategy_pool.child" in child.cmdline():
+                found.append(child)
+    return found
 
 
 async def test_strategies_of_another_package(
