@@ -305,7 +305,7 @@ def play_step(played: LoggedRoom, step: Step) -> list[RoomEvent]:
     return played.do(actor, command)
 
 
-@settings(max_examples=50)
+@settings(max_examples=20)
 @given(openings, steps, st.sampled_from(sorted(CHANGED_GAMES)), absences)
 @example("two people", [(ADA, Move, 0, 1)] * 3, "claims", None)
 @example("two people", [*[(ADA, Move, 0, 1)] * 3, (ADA, LetAiPlay, 0, 1)], "missing", GONE)
