@@ -97,7 +97,7 @@ def draw_board(
         *_border_lines(board),
         *_hand_lines(board, position),
         *_store_lines(board, position),
-        *_legend_lines(board, position, sides_text(board, figures) if figures else ""),
+        *_legend_lines(board, position, sides_text(board, figures, styles) if figures else ""),
         position.text if state is None else state,
     )
     return DrawnBoard(tuple(_page_lines(page)), notes)

@@ -4,11 +4,12 @@ This module does no I/O. A light side has outlined figures and a dark side fille
 other colours keeps its letters.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from client.terminal.colours import is_dark
 from client.terminal.layout import Layout
+from client.terminal.wrapping import RESET
 from engine.view import BoardView, Grid, Kind, Sites
 
 #: The figures of chess, outlined and filled.
@@ -63,7 +64,11 @@ def squares(board: Grid | Sites, layout: Layout) -> dict[tuple[int, int], bool]:
     }
 
 
-def sides_text(board: BoardView, figures: Mapping[str, str]) -> str:
-    """Which figures are whose: "♔ White, ♚ Black"."""
+def sides_text(board: BoardView, figures: Mapping[str, str], styles: Sequence[str] = ()) -> str:
+    """Which figures are whose, "♔ White, ♚ Black", in the styles of the sides if there are any."""
     first = {kind.side: figures[name] for name, kind in reversed(board.kinds.items())}
-    return ", ".join(f"{first[seat]} {side.name}" for seat, side in enumerate(board.seats))
+    shown = [
+        f"{styles[seat]}{first[seat]}{RESET}" if styles else first[seat]
+        for seat in range(len(board.seats))
+    ]
+    return ", ".join(f"{shown[seat]} {side.name}" for seat, side in enumerate(board.seats))

@@ -491,4 +491,6 @@ def _is_repeat(before: View | Turn | None, message: View | Turn) -> bool:
 
 def _precedes_turn(model: Model) -> bool:
     """Whether the server is about to ask this player for a move."""
-    return model.running and model.view is not None and model.view.turn == model.my_seat
+    if not model.running or model.view is None or model.my_seat is None:
+        return False
+    return model.is_one_screen or model.view.turn == model.my_seat

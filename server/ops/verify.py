@@ -520,7 +520,7 @@ def _is_same_entry(stored: bytes, expected: bytes) -> bool:
     """Whether a stored lobby entry is the one that follows from the log.
 
     The title is not in the log: the game may have been renamed. Older programs write no length, no
-    options in words, no offers and no clock.
+    options in words and no clock, and do not note offers, nor that one is over.
     """
     try:
         entry = msgspec.json.decode(shown_json(stored), type=wire.RoomSummary)
@@ -535,7 +535,7 @@ def _is_same_entry(stored: bytes, expected: bytes) -> bool:
         title=entry.title,
         length=length,
         options_text=options_text,
-        offers=wanted.offers if entry.offers else (),
+        offers=entry.offers,
         clock=clock,
         speed=speed,
     )

@@ -72,6 +72,28 @@ def test_a_new_guest_reconnects_with_the_token_from_the_welcome(
     run(test)
 
 
+def test_what_waits_in_another_room_is_told(run: Callable[[Test], None]) -> None:
+    """A notification needs no subscription, and ends no reader's queue."""
+
+    async def test(backend: Backend) -> None:
+        told: list[str] = []
+
+        async def script(link: Link) -> None:
+            await link.hello()
+            await link.send(
+                {"t": "notification", "room": "r", "what": "turn", "text": "Your turn."}
+            )
+            await link.send({"t": "notification", "room": "r"})
+            await link.ack(await link.expect("chat"), 1)
+            await link.idle()
+
+        async with backend(script, on_notification=lambda each: told.append(each.text)) as c:
+            await c.command(chat(c))
+        assert told == ["Your turn.", ""]
+
+    run(test)
+
+
 def test_a_renamed_guest_continues_on_a_socket_with_the_new_name(
     run: Callable[[Test], None],
 ) -> None:

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 #: the path: no step changes any other node.
 MAX_WHOLE_STEPS = 90
 #: A trace with more steps than this is compared at a sample of its steps.
-MAX_COMPARED_STEPS = 500
+MAX_COMPARED_STEPS = 200
 #: The number of steps in the sample.
 SAMPLE = 10
 #: The number of random trees of each kind.

@@ -141,7 +141,8 @@ room_commands = st.one_of(
         st.integers(0, 1),
     ),
     st.builds(lambda seat: RemoveAi(seat=seat, id="x"), st.integers(0, 1)),
-    st.builds(lambda text: Chat(text=text, id="x"), st.text(min_size=1, max_size=5)),
+    # Nobody else sees a line that begins with a slash.
+    st.builds(lambda text: Chat(text=f"a{text}", id="x"), st.text(min_size=1, max_size=5)),
     st.builds(lambda ply: Takeback(ply=ply, id="x"), st.integers(0, 8)),
     st.sampled_from(
         [kind(id="x") for kind in (Stand, Resign, Rematch, Decline, OfferDraw, Accept)]

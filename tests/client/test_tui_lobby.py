@@ -1,5 +1,6 @@
 """The lobby and the first screen on the whole terminal, with a scripted server."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -260,6 +261,7 @@ async def test_a_lost_connection_shows_a_banner_and_the_list_stays() -> None:
     """While the server restarts the list stays below a banner, which goes when it is back."""
     server = Lobbied(room("c", BOB, None, state="open"))
     cut: list[Callable[[], None]] = []
+    is_seen = asyncio.Event()
 
     async def first(link: Link) -> None:
         await link.hello()
@@ -272,7 +274,11 @@ async def test_a_lost_connection_shows_a_banner_and_the_list_stays() -> None:
             if cut:
                 raise Close(1012)
 
-    async with memory(first, server.serve, jitter=lambda: 0.2) as connection:
+    async def second(link: Link) -> None:
+        await is_seen.wait()
+        await server.serve(link)
+
+    async with memory(first, second, jitter=lambda: 0.2) as connection:
         place = Place(connection, Canned(), FIXED_COLOURS, False, lambda error: None)
         async with running(lambda: LobbyScreen(place), 100, 30) as shown:
             connection.on_state = shown.app.show_state
@@ -280,6 +286,7 @@ async def test_a_lost_connection_shows_a_banner_and_the_list_stays() -> None:
             cut.append(lambda: None)
             connection._outbox.post('{"t":"watch_lobby","id":"x","on":true}')
             await shown.shows("The server restarts; trying again", "Chess: Bob against a free seat")
+            is_seen.set()
             await shown.hides("The server restarts")
             await shown.shows("Chess: Bob against a free seat")
 

@@ -1,12 +1,13 @@
 """Tests of single games: published perft counts, results, and the texts of positions and moves."""
 
+import random
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import perft
@@ -90,13 +91,18 @@ def test_perft_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "there are: " in capsys.readouterr().err
 
 
-@settings(max_examples=40)
-@given(data=st.data(), game_id=st.sampled_from(game_ids()))
-def test_positions_and_moves_survive_formatting(data: st.DataObject, game_id: str) -> None:
-    """In any match, parsing a formatted move or position returns the same move or position."""
-    position = load_game(game_id).start()
+@pytest.mark.parametrize("matches", [1, pytest.param(20, marks=pytest.mark.long)])
+@pytest.mark.parametrize("game_id", game_ids())
+def test_positions_and_moves_survive_formatting(game_id: str, matches: int) -> None:
+    """In random matches, parsing a formatted move or position returns the same one."""
+    for seed in range(matches):
+        check_formatting(load_game(game_id).start(), random.Random(seed))
+
+
+def check_formatting(position: Position, rng: random.Random) -> None:
+    """Plays a random match and reads every move and position back from its text."""
     while tokens := position.tokens():
-        token = data.draw(st.sampled_from(tokens))
+        token = rng.choice(tokens)
         move = position.parse_move(token)
         assert position.format_move(move) == token
         position = position.play(move)

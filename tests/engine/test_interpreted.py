@@ -31,9 +31,9 @@ from engine.search.uncompiled import percent, plays_in_full
 
 #: Test positions for each level. Level 3 searches up to about a thousand nodes in each, so there
 #: are fewer.
-POSITIONS_OF_LEVEL = {1: 15, 2: 15, 3: 4}
+POSITIONS_OF_LEVEL = {1: 8, 2: 8, 3: 2}
 #: How many times as many positions `make test-long` compares.
-MORE = 4
+MORE = 8
 #: The games and levels that the uncompiled search plays in full.
 FULL_LEVELS = [
     (game_id, level)

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Iterator
 
-from hypothesis import example, given
+import pytest
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from engine.game import Game, GameFault, OptionError
@@ -304,6 +305,7 @@ def play_step(played: LoggedRoom, step: Step) -> list[RoomEvent]:
     return played.do(actor, command)
 
 
+@settings(max_examples=20)
 @given(openings, steps, st.sampled_from(sorted(CHANGED_GAMES)), absences)
 @example("two people", [(ADA, Move, 0, 1)] * 3, "claims", None)
 @example("two people", [*[(ADA, Move, 0, 1)] * 3, (ADA, LetAiPlay, 0, 1)], "missing", GONE)
@@ -317,6 +319,21 @@ def test_a_command_is_listed_if_and_only_if_it_is_accepted(
     That also holds on a server whose game has changed, after an event of a newer version, and when
     the opponent has gone.
     """
+    check_list(opening, run, changed_game, absence)
+
+
+@pytest.mark.long
+@settings(max_examples=1000)
+@given(openings, steps, st.sampled_from(sorted(CHANGED_GAMES)), absences)
+def test_a_command_is_listed_if_and_only_if_it_is_accepted_in_many_runs(
+    opening: str, run: list[Step], changed_game: str, absence: Absence | None
+) -> None:
+    """The same in 1,000 runs."""
+    check_list(opening, run, changed_game, absence)
+
+
+def check_list(opening: str, run: list[Step], changed_game: str, absence: Absence | None) -> None:
+    """Plays a run, and compares each viewer's list with what the room accepts after every step."""
     played = OPENINGS[opening]()
     for step in [None, *run]:
         if step is not None:

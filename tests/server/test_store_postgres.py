@@ -21,6 +21,7 @@ from server.store.base import (
     StoreUnavailable,
     Thought,
 )
+from server.store.database import SqlDatabase
 from server.store.postgres import open_postgres
 from server.store.postgres_group import _append_statement, commit_appends
 from server.store.postgres_link import Limits, QuickClosingConnection
@@ -500,7 +501,7 @@ async def test_reads_survive_closed_connections(postgres: Postgres, database: st
 
 
 async def test_a_takeover_whose_answer_is_lost_is_repeated(
-    postgres: Postgres, database: str
+    postgres: Postgres, database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the answer to a takeover is lost, the next call returns its rooms again."""
     async with over_proxy(postgres, database) as (store, proxy):
@@ -510,9 +511,16 @@ async def test_a_takeover_whose_answer_is_lost_is_repeated(
                 new_room(f"d{n}", node="dead", due_ms=NOW_MS, at_ms=NOW_MS - 9)
             )
         assert await store.nodes.take_over_due_rooms(NOW_MS - 1, "me", all_nodes=False) == []
-        proxy.cut_after(Toward.CLIENT, 1)
-        with pytest.raises(StoreUnavailable):
-            await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=False)
+        with monkeypatch.context() as patch:
+            execute = SqlDatabase.execute
+
+            async def lose_the_answer(self: SqlDatabase, statement: Any) -> list[Any]:
+                proxy.cut_after(Toward.CLIENT, 1)
+                return await execute(self, statement)
+
+            patch.setattr(SqlDatabase, "execute", lose_the_answer)
+            with pytest.raises(StoreUnavailable):
+                await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=False)
         taken = await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=False)
         assert sorted(room for room, _ in taken) == ["d0", "d1", "d2"]
         assert await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=False) == []

@@ -481,6 +481,7 @@ def test_the_migrations_create_the_tables(tmp_path: Path) -> None:
         assert tables == [tuple(row) for row in connection.exec_driver_sql(TABLES)]
         partial = migrated.execute(PARTIAL).fetchall()
         assert {name: sql.partition(" WHERE ")[2] for name, sql in partial} == {
+            "ix_matches_speed": "speed IS NULL",
             "ix_matches_winner": "winner IS NULL AND finished_ms IS NOT NULL",
             "ix_rooms_due_ms": "due_ms IS NOT NULL",
         }

@@ -205,7 +205,9 @@ class ManyStores(FakeServer):
 @pytest.mark.parametrize(
     ("backend", "commands"),
     [
-        ("memory", 300), ("unreliable", 150), ("sqlite", 150), ("postgres", 150),
+        ("memory", 200), ("unreliable", 100), ("sqlite", 100), ("postgres", 100),
+        pytest.param("memory", 1000, marks=[pytest.mark.long, pytest.mark.timeout(900)]),
+        pytest.param("unreliable", 1000, marks=[pytest.mark.long, pytest.mark.timeout(900)]),
         pytest.param("sqlite", 1000, marks=[pytest.mark.long, pytest.mark.timeout(900)]),
         pytest.param("postgres", 1000, marks=[pytest.mark.long, pytest.mark.timeout(900)]),
     ],

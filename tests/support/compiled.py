@@ -39,17 +39,34 @@ def compiled(game: Game) -> Searcher:
     Personas are not among them: few tests use them, and they take a quarter of the time.
     """
     searcher = Searcher(game)
-    *names, last = functions_of(game)
-    try:
-        with code_cache.with_access(Access.LOAD):
-            searcher.native.function(last)
-    except (NotCached, CacheBusy):
-        # One process compiles the game; the others wait, and load what it has compiled.
-        with code_cache.locked(CACHE, f"{game.id}.whole"):
-            for name in [*names, last]:
-                searcher.native.function(name)
+    fill_cache(searcher)
     searcher.prepare()
     return searcher
+
+
+def fill_cache(searcher: Searcher) -> None:
+    """Compiles the functions of a game, unless they are in the cache.
+
+    One process compiles the game; the others wait for it.
+    """
+    names = functions_of(searcher.game)
+    if is_cached(searcher, names[-1]):
+        return
+    with code_cache.locked(CACHE, f"{searcher.game.id}.whole"):
+        if not is_cached(searcher, names[-1]):
+            for name in names:
+                searcher.native.function(name)
+            gc.collect()  # the game's types and intermediate code are cycles of objects
+
+
+def is_cached(searcher: Searcher, name: str) -> bool:
+    """Returns whether a function is in the cache, from which it is loaded."""
+    try:
+        with code_cache.with_access(Access.LOAD):
+            searcher.native.function(name)
+    except (NotCached, CacheBusy):
+        return False
+    return True
 
 
 def compile_all(number: int, count: int) -> None:
@@ -61,5 +78,4 @@ def compile_all(number: int, count: int) -> None:
     games = production_ids()
     first = len(games) * number // count
     for game_id in games[first:] + games[:first]:
-        compiled(load_game(game_id))
-        gc.collect()  # a game's types and intermediate code are cycles of objects
+        fill_cache(Searcher(load_game(game_id)))

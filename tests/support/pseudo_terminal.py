@@ -168,12 +168,13 @@ def on_a_terminal(
     controller, terminal = pty.openpty()
     termios.tcsetwinsize(terminal, (rows, columns))
     process = subprocess.Popen(
-        [sys.executable, "-c", _FOREGROUND, *command],
+        ["sh", "-c", _FOREGROUND, os.ttyname(terminal), *command],
         stdin=terminal,
         stdout=terminal,
         stderr=terminal,
         env=env,
         cwd="/",
+        start_new_session=True,
     )
     os.close(terminal)
     with _ended(process):
@@ -183,13 +184,9 @@ def on_a_terminal(
             os.close(controller)
 
 
-#: Makes the terminal the program's controlling terminal, so that Ctrl-C reaches the program.
-_FOREGROUND = """
-import fcntl, os, sys, termios
-os.setsid()
-fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-os.execvp(sys.argv[1], sys.argv[1:])
-"""
+#: Opens the terminal, which the leader of a session then has as the controlling one, so that Ctrl-C
+#: reaches the program; then runs the program.
+_FOREGROUND = ': <> "$0"; exec "$@"'
 
 
 @contextmanager

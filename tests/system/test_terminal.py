@@ -592,8 +592,9 @@ def test_servers_at_one_address_keep_their_guests(env: dict[str, str], tmp_path:
 
 def test_serve_prints_its_address_and_stops_on_ctrl_c(tmp_path: Path, env: dict[str, str]) -> None:
     command = plyroom(
-        "serve", "--host", "127.0.0.1", "--port", "0", "--data", str(tmp_path / "data")
-    )
+        "serve", "--host", "127.0.0.1", "--port", "0", "--data", str(tmp_path / "data"),
+        "--workers", "0",
+    )  # fmt: skip
     with on_a_terminal(command, env) as screen:
         screen.expect("Plyroom is at http://127.0.0.1:")
         screen.press("C")
@@ -602,7 +603,7 @@ def test_serve_prints_its_address_and_stops_on_ctrl_c(tmp_path: Path, env: dict[
 
 
 def test_serve_on_a_taken_port_prints_advice(tmp_path: Path, env: dict[str, str]) -> None:
-    with serve(tmp_path / "one") as (address, _):
+    with serve(tmp_path / "one", "0", "--workers", "0") as (address, _):
         port = address.rpartition(":")[2]
         done = run(
             env, "serve", "--host", "127.0.0.1", "--port", port, "--data", str(tmp_path / "two")

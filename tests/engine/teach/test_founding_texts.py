@@ -266,6 +266,7 @@ def indexed_visits(trace: Trace, root: GameState) -> list[tuple[tuple[int, ...],
     ]
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     ("game", "depth"),
     [

@@ -51,7 +51,7 @@ export function pointsOf(room, seat) {
  * @returns {Content}
  */
 export function drawNewcomer({ match, seats }) {
-    if (!match?.over || match.over.how === "abort" || seats.includes(null)) return null;
+    if (!match?.over || match.over.how === "abort" || !seats.every((each) => each && each.kind !== "ai")) return null;
     const names = newcomers({ match, seats }).map(occupantName);
     if (names.length === 0) return null;
     return h("p", { class: "muted", key: "newcomer" }, `${names.join(" and ")} ${names.length > 1 ? "have" : "has"} taken the seat. The next match starts when both want it.`);

@@ -202,7 +202,7 @@ function overtimeText(overtime) {
  * @param {number} count
  * @param {number} period_ms
  */
-const periodsText = (count, period_ms) => `${count}\u00a0×\u00a0${secondsText(period_ms)}`;
+const periodsText = (count, period_ms) => `${count}\u00a0× ${secondsText(period_ms)}`;
 
 /** @param {number} ms */
 const secondsText = (ms) => `${ms / 1000}\u00a0s`;
