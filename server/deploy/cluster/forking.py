@@ -171,7 +171,7 @@ def main() -> None:
     signal.set_wakeup_fd(wakeup)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     while True:
-        if ended in select.select([requests, ended], [], [])[0]:
+        if ended in select.select([requests.fileno(), ended], [], [])[0]:
             os.read(ended, 4096)
             while answers:
                 pid, status = os.waitpid(-1, os.WNOHANG)
