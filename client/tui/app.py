@@ -34,6 +34,7 @@ class PlyroomApp(App[None]):
     ]
     CSS = """
     * { scrollbar-color: ansi_blue; scrollbar-background: ansi_default; }
+    Toast { background: ansi_default; color: ansi_default; border: round ansi_blue; }
     """
 
     def __init__(self, first: Callable[[], Screen[None]]) -> None:

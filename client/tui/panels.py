@@ -89,7 +89,7 @@ def _between_matches(model: Model) -> Iterator[Offer]:
     elif model.my_seat is None and None in model.seats:
         yield Offer("A seat is free.", _answers(model, CommandName.SIT))
     elif None in model.seats:
-        yield Offer("Waiting for a player. The link (key c) invites one.", ())
+        yield Offer("Waiting for a player.", (("link", "show the link to send"),))
 
 
 def _answers(model: Model, *commands: CommandName) -> tuple[tuple[str, str], ...]:

@@ -65,8 +65,8 @@ from server.rooms.clock import sides_at
 TABS = ("Moves", "Thinking", "Chat", "People")
 #: The least width of the panel beside the board, and its least height below it.
 PANEL_COLUMNS, PANEL_ROWS = 30, 4
-#: The least width of the names beside the panel.
-NAME_COLUMNS = 24
+#: The least width of the names beside the panel, without and with large clocks.
+NAME_COLUMNS, LARGE_NAME_COLUMNS = 24, 40
 #: Maximum number of offers that are shown.
 MAX_OFFERS = 2
 #: Screens with fewer rows have neither the names above and below the board nor the line of keys.
@@ -529,7 +529,9 @@ class RoomScreen(Screen[None]):
         main.set_class(not is_beside, "stacked")
         left.display = not self._can_hide or not self._shows_panel
         panel.display = not self._can_hide or self._shows_panel
-        left.styles.width = max(width, NAME_COLUMNS) + 1 if is_beside else "100%"
+        names = LARGE_NAME_COLUMNS if self._has_large_clocks else NAME_COLUMNS
+        least = min(names, columns - PANEL_COLUMNS - 3)
+        left.styles.width = max(width, least) + 1 if is_beside else "100%"
         left.styles.height = height + bars if is_below else "100%"
         self._board.styles.height = height
 

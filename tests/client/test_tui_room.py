@@ -61,7 +61,7 @@ class Terminal(FullScreen):
 
 @asynccontextmanager
 async def terminal(
-    room: FakeRoom, columns: int = 80, rows: int = 24, is_ascii: bool = False, sit: bool = False
+    room: FakeRoom, columns: int = 80, rows: int = 24, waits: bool = False
 ) -> AsyncIterator[Terminal]:
     """Runs the application in a room until the end of the block."""
     links: list[Link] = []
@@ -72,12 +72,12 @@ async def terminal(
         await room.serve(link)
 
     async with memory(serve) as connection:
-        visit = Visit(connection, ADDRESS, "r", sit)
-        screen = RoomScreen(visit, FIXED_COLOURS, is_ascii, failures.append)
+        visit = Visit(connection, ADDRESS, "r")
+        screen = RoomScreen(visit, FIXED_COLOURS, False, failures.append)
         async with running(lambda: screen, columns, rows) as shown:
             connection.on_state = shown.app.show_state
             yielded = Terminal(shown, screen, links[0])
-            await yielded.until(lambda: screen.model.v and screen.model.view, "a view")
+            await yielded.until(lambda: screen.model.v and (waits or screen.model.view), "a view")
             yield yielded
     assert not failures
 
@@ -292,6 +292,18 @@ async def test_any_size() -> None:
             await screen.has_rows(size[1])
             assert all(len(line) >= size[0] - 2 for line in screen.lines())
             await screen.shows("Black to move")
+
+
+async def test_waiting_for_a_friend_shows_the_link() -> None:
+    """The bar of a room that waits opens the link and its QR code by F2."""
+    room = FakeRoom("chess", (MySeat(), OpenSeat()))
+    async with terminal(room, waits=True) as screen:
+        await screen.shows("Waiting for a player.", "F2 show the link to send")
+        await screen.press("f2")
+        await screen.shows("http://script/room/r", "█")
+        await screen.press("escape")
+        await room.act(BOB, Sit("sit", 1))
+        await screen.shows("Black: Bob", "White to move")
 
 
 async def test_keys_of_the_board() -> None:

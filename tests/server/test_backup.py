@@ -384,7 +384,7 @@ async def test_the_commands_of_an_operator(request: pytest.FixtureRequest, tmp_p
         )
         verified = await asyncio.to_thread(run_command, "verify", database=url)
         assert verified.exit_code == 1
-        assert len(verified.stdout.splitlines()) == 8
+        assert len(verified.stdout.splitlines()) == 9
         assert "the head is 99, the log ends at" in verified.stdout
         assert "9 rooms, 69 events, 18 moves: 9 problems" in verified.stderr
         unknown = await asyncio.to_thread(

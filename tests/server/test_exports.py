@@ -486,7 +486,7 @@ async def test_the_command_reads_databases_of_both_kinds(
         assert found.keys() == set(ids)
         (half,) = [each for each in found.values() if each["game"] == "connect-four"]
         assert half["moves"] == ["d"]
-        assert sum(each["over"] is None for each in found.values()) == 6
+        assert sum(each["over"] is None for each in found.values()) == 7
 
 
 # --- the record of a log
