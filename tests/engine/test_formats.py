@@ -38,7 +38,7 @@ def final_position(record: GameRecord) -> Position:
 def expected_result(record: GameRecord, white: int) -> str:
     """The result of PGN, where White has this seat."""
     over = record.over
-    if over is None or over.how in ("abort", "failure"):
+    if over is None or over.how in ("abort", "failure", "noshow"):
         return "*"
     return "1/2-1/2" if over.winner is None else "1-0" if over.winner == white else "0-1"
 
