@@ -26,6 +26,7 @@ PROGRAMS = ("engine/*_peers.py",)
 #: Places that may read a real clock or set a short limit, each with the reason. "long" is a test
 #: that `make test` leaves out.
 ALLOWED = {
+    ("client/test_clocks.py", "now_ms"): "for tests on virtual time",
     ("support/clock.py", "StoppedClock.__init__"): "the clock itself",
     ("support/cluster_load.py", "ClusterLoad.play"): "a figure that is printed",
     ("support/cluster_load.py", "ClusterLoad.wait_for_progress"): "a figure that is printed",
@@ -50,6 +51,7 @@ ALLOWED = {
     ("support/fake_server.py", "FakeServer.ports"): "the fake server uses its loop's time",
     ("support/search_places.py", "loop_s"): "for tests on virtual time",
     ("support/pseudo_terminal.py", "Screen"): "limits for what hangs",
+    ("system/test_kill.py", "test_kill_9_takes_no_time_from_clocks"): "long",
     ("system/test_remote_workers.py", "Adverts.wait_for_busy"): "long",
     ("system/test_remote_workers.py", "Duel.watch"): "long",
     ("system/test_remote_workers.py", "test_workers_killed_while_the_ai_plays"): "long",
