@@ -47,7 +47,13 @@ from server.events import (
 from server.ids import NOBODY, IdentityId, MatchId, RoomId
 from server.questions import parse_question
 from server.rooms import notation, positions
-from server.rooms.clock_log import changed_clock, moved_clock, started_clock, taken_back_clock
+from server.rooms.clock_log import (
+    changed_clock,
+    moved_clock,
+    next_turn_of,
+    started_clock,
+    taken_back_clock,
+)
 from server.rooms.matches import result_of
 from server.rooms.model import (
     CHAT_STAMPS,
@@ -418,7 +424,7 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
         turn=turn, turn_started_ms=room.changed_ms, recent=recent,
     )  # fmt: skip
     if match.clock is not None:
-        next_turn = turn if position is not None else 1 - event.seat
+        next_turn = turn if position is not None else next_turn_of(event)
         match = replace(match, clock=moved_clock(match.clock, event, next_turn, room.changed_ms))
     if room.newcomers and second_turn_ply(match) is not None:
         room = replace(room, newcomers=())
