@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from engine.rules.registry import UnknownGame
+from engine.game import UnknownGame
 from engine.search.job import Job
 from server.commands import (
     Accept,

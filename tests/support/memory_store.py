@@ -475,6 +475,11 @@ class MemoryNodes:
         self._beats_ms[node] = now_ms if at_ms is None else at_ms
         return now_ms
 
+    def forget_heartbeats(self) -> None:
+        """Loses the heartbeats of all nodes, as a restored database has none."""
+        self._alive_until_ms.clear()
+        self._beats_ms.clear()
+
     async def last_beat(self, node: str) -> LastBeat | None:
         await asyncio.sleep(0)
         alive, beats_ms = self._alive(), self._beats_ms
