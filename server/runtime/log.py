@@ -373,10 +373,7 @@ class EventLog(Generic[S, C, E]):
         when it comes again within RETRY_MS. The events are not earlier than `not_before_ms`.
         """
         key = CommandKey(actor.identity, command.id)
-        self._forget_late_retries()
-        first = self._first_sent.get(key)
-        if first is not None and first.command == command:
-            received_ms = min(received_ms, first.received_ms)
+        received_ms = self._first_arrival(key, command, received_ms)
         try:
             outcome = await self._execute(
                 actor, command, key, received_ms, attachment, not_before_ms
@@ -391,6 +388,14 @@ class EventLog(Generic[S, C, E]):
             raise
         self._first_sent.pop(key, None)
         return outcome
+
+    def _first_arrival(self, key: CommandKey, command: C, received_ms: int) -> int:
+        """The time at which a command arrived first, if it is the same that had no answer."""
+        self._forget_late_retries()
+        first = self._first_sent.get(key)
+        if first is None or first.command != command:
+            return received_ms
+        return min(received_ms, first.received_ms)
 
     def _forget_late_retries(self) -> None:
         """Forgets the commands that can no longer come again in time."""
