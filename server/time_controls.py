@@ -34,7 +34,7 @@ MIN_START_MS = 3_000
 GainKind = Literal["+", "d", "b"]
 #: The classes of controls by the time that a match takes.
 Speed = Literal["bullet", "blitz", "rapid", "classical", "untimed"]
-#: The class of matches without a clock.
+#: The class of a match without a clock.
 UNTIMED: Speed = "untimed"
 
 #: The estimated time of one side below which a control is of a class, in seconds.
