@@ -13,8 +13,11 @@ from server.rooms.clock import Clock, Press, SideClock, TimedMove
 from server.rooms.model import CommandRejected, Match, Moment, Room
 from server.runtime.log import EventLog
 from server.runtime.room.room_runner import RoomRunner
+from server.runtime.timer import RoomTimer
+from server.store.base import RoomHead
 from server.time_controls import TimeControl
 from tests.server import test_clock, test_clocked_rooms, test_clocks_of_nodes
+from tests.support.memory_store import MemoryLogs, MemoryNodes
 
 Patch = pytest.MonkeyPatch
 
@@ -161,6 +164,50 @@ def flag_does_not_wait_for_a_retry(patch: Patch) -> None:
     patch.setattr(RoomRunner, "_retry_wait_ms", lambda _self: 0)
 
 
+def takeover_tried_once(patch: Patch) -> None:
+    """A node that could not decide whether a clock stood does not try again."""
+    real = RoomRunner._serve
+
+    async def serve(self: RoomRunner, item: Any) -> None:
+        self._earlier_node = None
+        await real(self, item)
+
+    patch.setattr(RoomRunner, "_serve", serve)
+
+
+def clock_set_while_a_room_is_out_of_memory(patch: Patch) -> None:
+    """A node looks at the rooms in memory alone."""
+
+    async def has_due_clock(_self: MemoryNodes, _node: str) -> bool:
+        return False
+
+    patch.setattr(MemoryNodes, "has_due_clock", has_due_clock)
+
+
+def timer_never_earlier(patch: Patch) -> None:
+    """A flag keeps the time at which a command could still have come again."""
+    patch.setattr(RoomTimer, "_is_late", lambda _self, _delay_s: False)
+
+
+def takeover_forgotten_without_a_decision(patch: Patch) -> None:
+    """The store does not remember from which node a room was taken over."""
+    real = MemoryLogs.head
+
+    async def head(self: MemoryLogs, room: str) -> RoomHead | None:
+        found = await real(self, room)
+        return None if found is None else replace(found, taken_from=None)
+
+    patch.setattr(MemoryLogs, "head", head)
+
+
+def hiccup_of_a_heartbeat() -> None:
+    test_clocks_of_nodes.test_a_hiccup_of_the_store_loses_no_outage("heartbeat")
+
+
+def hiccup_in_an_open_room() -> None:
+    test_clocks_of_nodes.test_a_hiccup_of_the_store_loses_no_outage_of_an_open_room("heartbeat")
+
+
 def rematch_without_clock(patch: Patch) -> None:
     """The next match has no clock."""
     real = matches.start_match
@@ -173,7 +220,8 @@ def rematch_without_clock(patch: Patch) -> None:
 
 #: How a test fails.
 FAILURES = (
-    AssertionError, AttributeError, CommandRejected, pytest.fail.Exception, BaseExceptionGroup,
+    AssertionError, AttributeError, CommandRejected, TimeoutError, ValueError,
+    pytest.fail.Exception, BaseExceptionGroup,
 )  # fmt: skip
 
 
@@ -212,6 +260,14 @@ FAULTS: dict[Callable[[Patch], None], Callable[..., Any]] = {
     flag_does_not_wait_for_a_retry: (
         test_clocks_of_nodes
     ).test_a_flag_waits_for_a_command_without_an_answer_and_falls_at_its_deadline,
+    takeover_tried_once: hiccup_in_an_open_room,
+    takeover_forgotten_without_a_decision: hiccup_of_a_heartbeat,
+    clock_set_while_a_room_is_out_of_memory: (
+        test_clocks_of_nodes
+    ).test_a_time_of_day_that_is_set_moves_no_clock_that_nobody_watches,
+    timer_never_earlier: (
+        test_clocks_of_nodes
+    ).test_a_flag_waits_no_longer_when_the_command_came_again,
     rematch_without_clock: (
         test_clocked_rooms
     ).test_a_rematch_keeps_the_clock_and_the_next_game_may_change_it,
