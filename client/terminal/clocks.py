@@ -141,6 +141,7 @@ def _own(model: Model) -> tuple[int, ...]:
 
 def _left_until_low_ms(clock: Clock) -> int:
     """The time from `since_ms` on after which the side to move has little time, if it goes on."""
-    side, low_ms = clock.sides[clock.turn], low_time_ms(clock.control)
+    side = clock.sides[clock.turn]
+    low_ms = low_time_ms(clock.control, side.stage)
     free_ms = available_ms(clock) - side.left_ms
     return side.left_ms + (free_ms if clock.control.overtime is None else 0) - low_ms

@@ -210,6 +210,22 @@ test("screen readers hear a minute, 30 and 10 seconds of the own clock once, and
     assertEqual(other.spoken, []);
 });
 
+test("time is low below an eighth of what the stage gave, as in a terminal", async () => {
+    const table = await (await fetch("/tests/data/low-times.json")).json();
+    for (const [control, times] of Object.entries(table)) {
+        const at = (stage) => readingOf({ control, left_ms: [1, 1], since_ms: 0, stages: [stage, 0], periods: [0, 0] }, 0, 0).low_ms;
+        assertEqual([control, times.map((_, stage) => at(stage))], [control, times]);
+    }
+});
+
+test("low time has a sound also where screen readers hear it", () => {
+    const page = clocksOf(modelOf("60", [60_000, 60_000], [moved(0, 60_000), moved(1, 60_000)]), START_MS + 2000);
+    window.setTimeout = () => 0;
+    page.draw();
+    for (const second of [49, 51, 52]) page.at(START_MS + 2000 + 1000 * second);
+    assertEqual([page.spoken, page.played], [["10 seconds left"], ["low"]]);
+});
+
 test("low time has a mark, and the first turn a countdown that is not the clock", () => {
     const page = clocksOf(modelOf("300", [300_000, 300_000], [moved(0, 300_000), moved(1, 300_000)]), START_MS + 2000);
     window.setTimeout = () => 0;
