@@ -5,7 +5,7 @@
  * @import {ClockState, EventMessage, MatchState} from "./protocol.js"
  */
 
-/** `held_ms` is the time up to which a held clock charges; a snapshot's has charged. @typedef {ClockState & {held_ms?: number}} FoldedClock */
+/** `held_ms` is the time up to which a held clock charges; a snapshot's has charged. @typedef {ClockState & {held_ms?: number | undefined}} FoldedClock */
 
 /** A control that counts turns or periods: of several stages, or with overtime. */
 const COUNTS = /:|\+\d+[x/]\d+$/;
@@ -41,7 +41,7 @@ export function withClock(match, event, turn = 0) {
  * @param {FoldedClock} clock
  * @param {EventMessage} event
  * @param {number} turn
- * @returns {ClockState | null}
+ * @returns {FoldedClock | null}
  */
 function clockAfter(match, clock, event, turn) {
     const { left_ms, since_ms, used_ms = 0, move_ms = 0, held_ms = since_ms, stages, periods } = clock;

@@ -91,6 +91,21 @@ test("the form for another control writes the control with which it began", () =
     assertEqual(CONTROLS.filter((text) => !text.includes(":") || !text.includes("x")).map((text) => new OtherControl(text, () => {}).text), CONTROLS.filter((text) => !text.includes(":") || !text.includes("x")));
 });
 
+test("a control stays as it is until a field is changed, and the form says what it cannot hold", () => {
+    for (const text of ["300+30<900", "600+5+3x30", "40/5400:1800+3x30", "40/300d5:60d5", "300~3", "600+3x30"]) {
+        const draw = () => render(document.body, h("div", null, form.draw("")));
+        const form = new OtherControl(text, () => draw());
+        draw();
+        const isHeld = text === "600+3x30";
+        assertEqual([form.text, document.querySelector("code")?.textContent], [text, isHeld ? undefined : text]);
+        const minutes = [...document.querySelectorAll("label")].find((label) => label.textContent.startsWith("Minutes")).querySelector("input");
+        minutes.value = "2";
+        minutes.dispatchEvent(new Event("input"));
+        assert(form.text !== text && parseControl(form.text) !== null, form.text);
+        assertEqual(document.querySelector("code"), null);
+    }
+});
+
 test("times have tenths below ten seconds only, and say how long they are right", () => {
     assertEqual([3_909_000, 298_999, 10_000, 9999, 60, 0].map(timeText), ["1:05:09", "4:58", "0:10", "9.9", "0.0", "0.0"]);
     assertEqual([9999, 3_600_000].map(wholeTimeText), ["0:09", "1:00:00"]);
@@ -223,7 +238,7 @@ test("low time has a sound also where screen readers hear it", () => {
     window.setTimeout = () => 0;
     page.draw();
     for (const second of [49, 51, 52]) page.at(START_MS + 2000 + 1000 * second);
-    assertEqual([page.spoken, page.played], [["10 seconds left"], ["low"]]);
+    assertEqual([page.spoken, page.played], [["30 seconds left", "10 seconds left"], ["low"]]);
 });
 
 test("low time has a mark, and the first turn a countdown that is not the clock", () => {
@@ -289,11 +304,26 @@ test("a refused control is shown at the form, and another choice takes the refus
     assertEqual([field.isOther, field.value], [true, "77+3x30"]);
     field.refuse("the number of periods is 1 to 200, not 0");
     assertEqual(document.querySelector("[role=alert]").textContent, "The number of periods is 1 to 200, not 0");
-    assertEqual(document.querySelector(".other-control input").getAttribute("aria-describedby"), "clock-refusal");
+    const describedBy = () => document.querySelector(".other-control input").getAttribute("aria-describedby");
+    assertEqual(describedBy(), document.querySelector("[role=alert]").id);
     document.querySelector("input[value='180+2']").click();
     assertEqual([document.querySelector("[role=alert]"), field.value], [null, "180+2"]);
     document.querySelector("input[value='']").click();
     assertEqual(field.value, null);
+});
+
+test("with two fields on a page, the refusal is at its own, which takes the focus", async () => {
+    const draw = () => render(document.body, h("div", { id: "door" }, door.drawSelect()), h("div", { id: "sheet" }, sheet.drawSegments()));
+    const door = new ClockField("77+3x30", () => draw());
+    const sheet = new ClockField("78+3x30", () => draw());
+    draw();
+    for (let i = 0; i < 100 && document.querySelectorAll(".other-control").length < 2; i++) await flushPromises();
+    for (const [field, id] of [[sheet, "sheet"], [door, "door"]]) {
+        field.refuse("no");
+        const [alert, focused] = [document.querySelector(`#${id} [role=alert]`), document.activeElement];
+        assertEqual([focused.closest(`#${id}`) !== null, focused.getAttribute("aria-describedby")], [true, alert.id]);
+    }
+    assertEqual(new Set([...document.querySelectorAll("[id]")].map(({ id }) => id)).size, document.querySelectorAll("[id]").length);
 });
 
 /** The golden logs of matches with clocks (tests/data/logs): the server and the terminal read them too. */
