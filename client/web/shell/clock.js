@@ -5,7 +5,7 @@
  * @import {ClockState, EventMessage, MatchState} from "./protocol.js"
  */
 
-/** `held_ms` is the time up to which a held clock charges; a snapshot's has charged. @typedef {ClockState & {held_ms?: number | undefined}} FoldedClock */
+/** `held_ms` is the time up to which a held clock charges; a snapshot's has charged. @typedef {ClockState & {held_ms?: number}} FoldedClock */
 
 /** A control that counts turns or periods: of several stages, or with overtime. */
 const COUNTS = /:|\+\d+[x/]\d+$/;
@@ -64,7 +64,7 @@ function clockAfter(match, clock, event, turn) {
         case "time_added":
             return { ...clock, left_ms: put(left_ms, event.seat, (left_ms[event.seat] ?? 0) + event.ms) };
         case "held":
-            return { ...clock, held: event.why, held_ms: Math.max(event.since_ms, since_ms) };
+            return { ...clock, held: event.why, held_ms: event.since_ms };
         case "took_back":
         case "released":
         case "finished": {
@@ -74,7 +74,7 @@ function clockAfter(match, clock, event, turn) {
             const counted = { ...after, stages: event.stages ?? stages, periods: event.periods ?? periods };
             if (event.kind === "released") {
                 const spent_ms = held_ms - since_ms;
-                return { ...counted, held: null, held_ms: undefined, since_ms: event.from_ms, used_ms: used_ms + spent_ms, move_ms: move_ms + spent_ms };
+                return { ...counted, held: null, since_ms: event.from_ms, used_ms: used_ms + spent_ms, move_ms: move_ms + spent_ms };
             }
             return { ...counted, since_ms: Math.max(event.at, since_ms), running: runningAfter(match, turn), used_ms: event.used_ms ?? 0, move_ms: 0 };
         }

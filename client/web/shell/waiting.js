@@ -1,8 +1,9 @@
 /**
- * The bar over every page about what waits for the user in another room. The app loads this module with
- * the first notification.
+ * What waits for the user in another room, and the bar about it over every page. The app loads this
+ * module with the first notification.
  *
  * @import {Content} from "./elements.js"
+ * @import {Model} from "./model.js"
  * @import {Notification} from "./protocol.js"
  */
 
@@ -29,4 +30,25 @@ export function drawWaiting([latest, ...others], close) {
         others.length > 0 ? h("a", { href: "/" }, `and ${others.length} more`) : null,
         h("button", { class: "icon-button", "aria-label": "Close", onclick: () => close(room) }, icon("cross")),
     );
+}
+
+/**
+ * The model with what waits by an answer of `listMyMatches`, which does not say what is the latest. What
+ * the server has told since the request is newer than the answer.
+ * @param {Model} model
+ * @param {Model} before the model when the request was sent
+ * @param {Notification[]} [answer]
+ * @returns {Model} the same model if nothing has changed
+ */
+export function withWaiting(model, before, answer = []) {
+    const isNewer = (/** @type {Notification} */ { room }) => model.told[room] !== before.told[room];
+    const known = model.waiting.flatMap((each) => {
+        const now = isNewer(each) ? each : answer.find(({ room }) => room === each.room);
+        return now ? [now.text === each.text ? each : now] : [];
+    });
+    const knownRooms = [model.room?.id, ...model.waiting.map(({ room }) => room)];
+    const others = answer.filter((each) => !isNewer(each) && !knownRooms.includes(each.room));
+    const waiting = [...known, ...others];
+    const isSame = waiting.length === model.waiting.length && waiting.every((each, i) => each === model.waiting[i]);
+    return isSame ? model : { ...model, waiting };
 }

@@ -187,12 +187,12 @@ export class RoomClock {
         this.#shown[seat] = reading;
         if (!before || before.stage !== reading.stage || !reading.runs) return;
         const mine = viewerSeat(this.#app.model);
-        const crosses = (/** @type {number} */ ms) => before.left_ms > ms && reading.left_ms <= ms;
-        const spoken = SPOKEN.filter(([ms]) => crosses(ms) && this.#isNew(`${seat} ${reading.stage} ${ms}`)).at(-1);
+        const passes = (/** @type {number} */ ms) => before.left_ms > ms && reading.left_ms <= ms;
+        const spoken = SPOKEN.filter(([ms]) => passes(ms) && this.#isNew(`${seat} ${reading.stage} ${ms}`)).at(-1);
         if (spoken && (mine === null || mine === seat))
             this.#app.announce(`${mine === null ? `${sideName(room.description?.view, seat)}: ` : ""}${spoken[1]} left`);
         const isPlayed = mine === seat || (isOneScreen(room) && permits(this.#app.model, "resign"));
-        if (crosses(reading.low_ms) && isPlayed && this.#isNew(`${seat} low`)) this.#play("low");
+        if (passes(reading.low_ms) && isPlayed && this.#isNew(`${seat} low`)) this.#play("low");
     }
 
     /**

@@ -78,7 +78,7 @@ export function readingOf(clock, seat, now_ms) {
     const runs = clock.running === seat && clock.held == null;
     const before = { left_ms, delay_ms: 0, stage: clock.stages?.[seat] ?? 0, count: clock.periods?.[seat] ?? 0, runs, low_ms: MIN_LOW_MS };
     if (control === null) return before;
-    const until_ms = clock.held == null ? now_ms : (clock.held_ms ?? 0);
+    const until_ms = runs ? now_ms : (clock.held_ms ?? 0);
     const [used_ms, spent_ms] = clock.running === seat ? [clock.used_ms ?? 0, Math.max(0, until_ms - clock.since_ms)] : [0, 0];
     const reading = charged(control, before, used_ms, spent_ms);
     return { ...reading, low_ms: lowTime_ms(control, reading.stage) };
