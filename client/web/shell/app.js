@@ -173,7 +173,7 @@ export class App {
         try {
             const mine = await listMyMatches();
             if (mine.notifications?.length || this.model.waiting.length) await this.#loadBar();
-            this.session.updateModel((model) => this.#bar?.withWaiting(model, before, mine.notifications) ?? model);
+            this.session.updateModel((model) => this.#bar?.withWaiting(model, before, mine) ?? model);
             return mine;
         } catch (error) {
             if (!(error instanceof ApiError || error instanceof TypeError)) throw error;

@@ -1,22 +1,37 @@
 import { App } from "/client/web/shell/app.js";
 import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
 import { withWaiting } from "/client/web/shell/waiting.js";
-import { assertEqual, flushPromises, test } from "./testing.js";
+import { assert, assertEqual, flushPromises, test } from "./testing.js";
 
-const tell = (room, text) => ({ t: "notification", room, ...(text && { what: "turn", text }) });
+const tell = (room, text, what = "turn") => ({ t: "notification", room, ...(text && { what, text }) });
 const entry = (room, text = `turn in ${room}`) => ({ room, what: "turn", text });
 const texts = (model) => model.waiting.map(({ text }) => text);
 
+/** The texts of what waits after an answer to a request that was sent at `before`. */
+function afterAnswer(model, before, notifications, rooms = []) {
+    return texts(withWaiting(model, before, { running: rooms.map((room) => ({ room })), notifications }));
+}
+
 test("an answer about what waits replaces what is known, except what was told since its request", () => {
     const before = [tell("a", "turn in a"), tell("b", "turn in b")].reduce(apply, EMPTY_MODEL);
-    assertEqual(texts(withWaiting(before, before, [entry("a")])), ["turn in a"]);
-    assertEqual(texts(withWaiting(before, before, [entry("c"), entry("a", "draw in a"), entry("b")])), ["turn in b", "draw in a", "turn in c"]);
+    assertEqual(afterAnswer(before, before, [entry("a")], ["a", "b"]), ["turn in a"]);
+    assertEqual(afterAnswer(before, before, [entry("c"), entry("a", "draw in a"), entry("b")]), ["turn in b", "draw in a", "turn in c"]);
     const told = [tell("d", "turn in d"), tell("b")].reduce(apply, before);
-    assertEqual(texts(withWaiting(told, before, [entry("b"), entry("c")])), ["turn in d", "turn in c"]);
-    assertEqual(texts(withWaiting(told, told, [entry("b"), entry("c")])), ["turn in b", "turn in c"]);
+    assertEqual(afterAnswer(told, before, [entry("b"), entry("c")]), ["turn in d", "turn in c"]);
+    assertEqual(afterAnswer(told, told, [entry("b"), entry("c")]), ["turn in b", "turn in c"]);
     const inside = follow(before, "a");
-    assertEqual(texts(withWaiting(inside, inside, [entry("a"), entry("b")])), ["turn in b"]);
-    if (withWaiting(before, before, [entry("a"), entry("b")]) !== before) throw new Error("the same answer makes no other model");
+    assertEqual(afterAnswer(inside, inside, [entry("a"), entry("b")]), ["turn in b"]);
+    const same = withWaiting(before, before, { running: [], notifications: [entry("a"), entry("b")] });
+    assert(same === before, "the same answer makes no other model");
+});
+
+test("what only the server tells stays as long as no answer contradicts it", () => {
+    for (const what of ["started", "draw", "takeback"]) {
+        const model = apply(EMPTY_MODEL, tell("a", "news", what));
+        assertEqual([afterAnswer(model, model, [entry("a")], ["a"]), afterAnswer(model, model, [])], [["news"], []]);
+    }
+    const over = apply(EMPTY_MODEL, tell("a", "over", "over"));
+    assertEqual([afterAnswer(over, over, []), afterAnswer(over, over, [entry("a", "rematch")]), afterAnswer(over, over, [], ["a"])], [["over"], ["rematch"], []]);
 });
 
 test("what waits survives a reconnect, and not another identity", () => {
