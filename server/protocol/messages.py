@@ -185,8 +185,9 @@ class ClockState(Struct, frozen=True, omit_defaults=True, kw_only=True):
     `control` is the text of its time control, and `left_ms` are the times that both sides had left
     at `since_ms`, in ms since 1970. Since then the side of the seat `running` is charged; null
     before both sides have finished their first turn, and after the match. `used_ms` is the time
-    that its turn had used before, of a delay. `held` says why the clock stands. `stages` and
-    `periods` are those of both sides, as in `moved`.
+    that its turn had used before, of a delay, and `move_ms` the part of it that belongs to the
+    present move, before the clock stood: `spent_ms` of `moved` has it too. `held` says why the
+    clock stands. `stages` and `periods` are those of both sides, as in `moved`.
     """
 
     control: str
@@ -197,6 +198,7 @@ class ClockState(Struct, frozen=True, omit_defaults=True, kw_only=True):
     held: Word | None = None
     stages: tuple[int, int] | None = None
     periods: tuple[int, int] | None = None
+    move_ms: int = 0
 
 
 class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
