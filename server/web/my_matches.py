@@ -13,7 +13,7 @@ from server.events import Occupant
 from server.ids import IdentityId, MatchId
 from server.ports import Ports
 from server.protocol import messages as wire
-from server.protocol.notifications import notice, waiting_in
+from server.protocol import notifications
 from server.protocol.views import clock_state
 from server.store.base import DAY_MS, StoredMatch
 from server.web.answers import ApiError, json_answer
@@ -129,7 +129,7 @@ class MyMatches:
     ) -> list[dict[str, Any]]:
         """What waits for an identity: the opponents' offers, then its turns."""
         offers = [
-            waiting_in(room, seat)
+            notifications.of_entry(room, seat)
             for room in rooms
             for seat, each in enumerate(room.seats)
             if each is not None and each.identity == identity
@@ -153,7 +153,7 @@ class MyMatches:
         if not is_theirs or not _people(seats) > {str(identity)}:
             return wire.Notification(room=match.room)
         title = self._matches.title(match.game)
-        return notice(match.room, "turn", seats[1 - (turn or 0)].name, title)
+        return notifications.about(match.room, "turn", seats[1 - (turn or 0)].name, title)
 
     async def _waiting(self, identity: IdentityId) -> list[dict[str, Any]]:
         """The rooms in which an identity that created them waits for a player."""

@@ -16,7 +16,7 @@ from server.bus.base import BusMessage, NotificationSent
 from server.commands import Accept, Command, Decline, NextGame, OfferDraw, Rematch, Resign
 from server.ids import RoomId
 from server.protocol import messages as wire
-from server.protocol.notifications import notification
+from server.protocol import notifications
 from server.runtime.node.hub import Hub
 from tests.support.fake_server import Client, FakeServer, Message, run_ready_tasks, virtual
 from tests.support.node import serve
@@ -132,6 +132,40 @@ async def test_nobody_is_told_who_is_in_the_room(nodes: int) -> None:
         stop()
 
 
+@pytest.mark.parametrize("nodes", [1, 2])
+@virtual
+async def test_what_a_player_was_told_is_taken_back_in_the_room(nodes: int) -> None:
+    """A player who was told in the lobby and comes to the room, which has left memory meanwhile,
+    with another connection: the first change there takes the notification back, once, from the
+    connections elsewhere. The next change after the player has gone is told again.
+    """
+    async with evening(nodes) as night:
+        ada, ben, room = night.ada, night.ben, night.room
+        lobby = Client(ben.hub, "ben")
+        lobby.hub.notifications.connect(lobby)
+        await ben.ack(ben.sit(room, 1))
+        await ada.ack(ada.move(room, 0, "b2"))
+        await run_ready_tasks()
+        await ada.ack(ada.leave(room))
+        await asyncio.sleep(2 * night.fake.settings.room_idle_s)
+        assert not {room} & {*ada.hub.rooms.ids(), *ben.hub.rooms.ids()}
+        await ben.ack(ben.join(room))
+        await ada.ack(ada.join(room))
+        await asyncio.sleep(1)
+        moves = ((ben, "a1"), (ada, "a2"), (ben, "c2"), (ada, "b1"))
+        for ply, (mover, token) in enumerate(moves, 1):
+            await mover.ack(mover.move(room, ply, token))
+            await run_ready_tasks()
+        for client in (lobby, night.page):
+            assert [what for what, _ in told(client)] == ["started", "turn", ""]
+        await ben.ack(ben.leave(room))
+        await asyncio.sleep(1)
+        await night.ada_does(Resign)
+        for client in (lobby, night.page):
+            assert [what for what, _ in told(client)] == ["started", "turn", "", "over"]
+        assert told(ada) == told(night.eve) == []
+
+
 @virtual
 async def test_a_closed_connection_is_forgotten() -> None:
     """A node keeps nothing of a connection that has closed."""
@@ -168,14 +202,14 @@ def test_only_what_the_other_one_offers_waits(steps: list[str]) -> None:
         offers = {"draw", "rematch"}
         for seat, identity in enumerate(("ada", "ben")):
             at = room.seat_of(identity)  # type: ignore[arg-type]
-            waits = notification(room, identity).what
+            waits = notifications.of_room(room, identity).what
             assert at is not None
             assert seat in (0, 1)
             if room.offers == (at,) and room.next_offer is None:
                 assert waits not in offers
             if room.offers == (1 - at,) and room.next_offer is None:
                 assert waits in offers
-        assert notification(room, "eve") == wire.Notification(room=room.id)
+        assert notifications.of_room(room, "eve") == wire.Notification(room=room.id)
 
 
 async def test_after_a_restart_the_offers_and_rooms_of_tonight_are_there() -> None:
