@@ -34,6 +34,8 @@ MIN_START_MS = 3_000
 GainKind = Literal["+", "d", "b"]
 #: The classes of controls by the time that a match takes.
 Speed = Literal["bullet", "blitz", "rapid", "classical", "untimed"]
+#: The class of a match without a clock.
+UNTIMED: Speed = "untimed"
 
 #: The estimated time of one side below which a control is of a class, in seconds.
 _SPEEDS: tuple[tuple[float, Speed], ...] = ((180, "bullet"), (480, "blitz"), (1500, "rapid"))
@@ -169,7 +171,7 @@ def parse_people(text: str) -> TimeControl | None:
     `none` and `untimed`. Raises TimeControlError.
     """
     plain = _plain(text)
-    if plain in ("-", "none", "untimed", ""):
+    if plain in ("-", "none", UNTIMED, ""):
         return None
     if plain.startswith("="):
         return parse_control(plain[1:])
@@ -205,7 +207,7 @@ def speed_of(control: TimeControl | None) -> Speed:
     gains. Byo-yomi counts as 25 seconds of each of a period's, Canadian overtime as 40 turns.
     """
     if control is None:
-        return "untimed"
+        return UNTIMED
     first = control.stages[0]
     estimated_ms: float = first.base_ms + _GAINS * first.gain_ms
     match control.overtime if len(control.stages) == 1 else None:

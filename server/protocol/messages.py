@@ -21,6 +21,7 @@ from server.commands import ClientCommand, CommandId, Count, Create, RoomId
 from server.events import Occupant, Player, Word
 from server.protocol.assessments import Assessment, Candidate
 from server.series import Score
+from server.time_controls import UNTIMED
 
 #: The protocol version of this server.
 PROTOCOL = 1
@@ -291,7 +292,7 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     away: tuple[int, ...] = ()
     offers: tuple[OpenOffer, ...] = ()
     clock: str | None = None
-    speed: Word = "untimed"
+    speed: Word = UNTIMED
     times: ClockState | None = None
 
 

@@ -128,8 +128,8 @@ class Listing(Struct, frozen=True):
 
 class MatchStarted(Struct, frozen=True):
     """The row of a new match; `options` and `seats` are JSON, `first` and `second` the players (see
-    server/store/players.py), `clock` the text of its time control, None for none, and `speed` the
-    class of that.
+    server/store/match_columns.py), `clock` the text of its time control, None for none, and `speed`
+    the class of that.
     """
 
     match: str
@@ -447,7 +447,7 @@ class ProjectionStore(Protocol):
         """The matches of a player, public or not: at most that many running and finished ones.
 
         The running ones come first, each group latest first. `player` is a key as in
-        server/store/players.py.
+        server/store/match_columns.py.
         """
 
     async def room_matches(self, room: str, limit: int) -> list[StoredMatch]:

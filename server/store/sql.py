@@ -55,10 +55,10 @@ from server.store.condition import ConditionRecord
 from server.store.database import SqlDatabase, TransactionRunner
 from server.store.expiry import SqlExpiry
 from server.store.group import Contended
+from server.store.match_columns import clock_of, latest_matches, players_of
 from server.store.match_filter import EVERY_MATCH, SCAN_LIMIT, Key, MatchFilter, scan_end
 from server.store.match_query import MatchScan, winner_column
 from server.store.people import shown_event, shown_identity, shown_match, shown_room
-from server.store.players import clock_of, latest_matches, players_of
 from server.store.writer import Commit, GroupWriter, Op, Outcome, room_of
 
 #: Maximum number of room ids in one query for heads. Drivers accept at most 32,766 parameters, and

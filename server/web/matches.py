@@ -25,6 +25,7 @@ from server.rooms.clock import Clock
 from server.rooms.clock_log import ClockReader
 from server.rooms.record import moves_of
 from server.store.base import StoredMatch
+from server.time_controls import UNTIMED
 from server.web.answers import (
     ORIGIN,
     ApiError,
@@ -357,7 +358,7 @@ class Matches:
             "seats": msgspec.Raw(match.seats),
             "over": msgspec.Raw(match.over) if match.over else None,
             "plies": plies, "length": length,
-            "clock": match.clock, "speed": match.speed or "untimed",
+            "clock": match.clock, "speed": match.speed or UNTIMED,
             "started_ms": match.started_ms, "finished_ms": match.finished_ms,
         }  # fmt: skip
 

@@ -49,6 +49,7 @@ from server.store.base import (
     match_page,
     wall_clock_ms,
 )
+from server.store.match_columns import Players, clock_of, latest_matches, players_of
 from server.store.match_filter import (
     EVERY_MATCH,
     SCAN_LIMIT,
@@ -58,7 +59,6 @@ from server.store.match_filter import (
     scan_end,
 )
 from server.store.people import shown_event, shown_identity, shown_match, shown_room
-from server.store.players import Players, clock_of, latest_matches, players_of
 from tests.support.memory_analyses import AnalysisTables, MemoryAnalyses
 
 
