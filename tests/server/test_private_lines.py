@@ -165,7 +165,7 @@ def test_lines_to_the_bot_are_limited_whoever_else_writes(
             for actor in (ADA, BEN, *guests)
             if ask_at(played, actor, text, number * 10, settings)
         )
-        assert accepted["ada"] == accepted["ben"] == lines
+        assert accepted[ADA.identity] == accepted[BEN.identity] == lines
         assert accepted.total() == 2 * lines + room_lines
         assert played.fold() == played.room
 

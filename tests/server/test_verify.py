@@ -239,8 +239,9 @@ async def test_an_offer_that_an_older_node_has_left_in_an_entry_is_no_problem(
 
     async def summary() -> bytes:
         query = "SELECT summary FROM rooms"
-        found = await database.run(lambda connection: connection.exec_driver_sql(query).scalar())
-        return bytes(found)
+        found = await database.run(lambda each: each.exec_driver_sql(query).scalar())
+        assert isinstance(found, bytes)
+        return found
 
     async with database.open() as store, FakeServer(store=store).hub() as hub:
         ada, ben = Client(hub, "ada"), Client(hub, "ben")
