@@ -16,11 +16,10 @@ from sqlalchemy import Connection, LargeBinary, and_, func, or_, select
 from engine.game import Game, GameError, GameFault, Outcome, Position
 from server.codes import Code
 from server.events import (
-    Declined,
     Finished,
     Moved,
-    Offered,
     RoomEvent,
+    Started,
     TookBack,
     Unknown,
     parse_event_body,
@@ -195,7 +194,8 @@ class _RoomCheck:
         self._started: dict[str, MatchStarted] = {}
         self._finished: dict[str, MatchFinished] = {}
         self._listing: tuple[Listing, int] | None = None
-        #: The offers that the room's entries have had since an older program wrote the entry too.
+        #: The offers that the room's entries have had since a match began or ended: then every
+        #: program writes the entry.
         self._offers: set[tuple[wire.OpenOffer, ...]] = {()}
 
     def _add_problem(self, check: str, problem: str, v: int | None = None) -> None:
@@ -279,7 +279,7 @@ class _RoomCheck:
                 match change:
                     case Listing():
                         self._listing = (change, self._rows.events[last_v - 1].at_ms)
-                        if not all(isinstance(event, Offered | Declined) for event in events):
+                        if any(isinstance(event, Started | Finished) for event in events):
                             self._offers = {()}
                         self._offers.add(open_offers(self._room))
                     case MatchStarted():
