@@ -566,8 +566,9 @@ class Notification(Outgoing, frozen=True, tag="notification", kw_only=True):
 
     The server sends it to all connections of the player whenever it changes. `what` is `turn`, also
     `started` before the first move, `over` when a match has ended, or what the opponent offers:
-    `draw`, `takeback`, `rematch` or `next`. It is empty when nothing waits any more. `text` says it
-    in a sentence. Nothing waits in a room against an AI, nor on one screen.
+    `draw`, `takeback`, `rematch` or `next`. It is empty when nothing waits any more, or after the
+    first change in the room with the player in it. `text` says it in a sentence. Nothing waits in a
+    room against an AI, nor on one screen.
     """
 
     room: str
