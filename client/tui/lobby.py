@@ -27,7 +27,7 @@ from client.tui.new_room import NewRoom
 from client.tui.replay import ReplayScreen
 from client.tui.requests import Requests
 from client.tui.room import RoomScreen, Visit
-from client.tui.sheets import Menu
+from client.tui.sheets import Menu, MenuEntry
 from server.commands import Create
 from server.events import Occupant
 from server.protocol.messages import RoomSummary
@@ -457,7 +457,7 @@ class LobbyScreen(Screen[None]):
 
     def action_help(self) -> None:
         """Lists the keys."""
-        entries = [(f"{word} ({key})", text) for key, word, text in KEYS]
+        entries = [MenuEntry(f"{word} ({key})", text, word) for key, word, text in KEYS]
         self.app.push_screen(Menu("What you can do here", entries), self._chosen)
 
     def _chosen(self, word: str | None) -> None:
@@ -467,7 +467,7 @@ class LobbyScreen(Screen[None]):
             "reload": self.action_reload,
             "quit": self.action_leave,
         }
-        if word is not None and (action := actions.get(word.split(" ")[0])) is not None:
+        if word is not None and (action := actions.get(word)) is not None:
             action()
 
     def action_leave(self) -> None:

@@ -23,8 +23,8 @@ from server.time_controls import TimeControlError, format_control, parse_people
 FIRST_LEVEL = 3
 #: The personas of the computer.
 PERSONAS = ("average", "swindler", "random")
-#: The clocks to choose from, as people write them; "" is none.
-CLOCKS = ("", "1+0", "3+2", "5+3", "10+5", "15+10", "30+20", "10+3x30")
+#: The usual clocks, as people write them and in the order of the browser's sheet; "" is none.
+CLOCKS = ("", "1+0", "3+2", "5+3", "10+5", "15+10", "30+0")
 #: What the line for the start position asks for, and the last line of the sheet.
 PLACEHOLDER = "Start position as text; for chess a FEN (or leave empty)"
 HINT = "Arrows choose, Enter creates the room, Esc goes back"
@@ -54,6 +54,11 @@ class Field:
         """Chooses another value, round and round."""
         self.index = (self.index + steps) % len(self.values)
 
+    def choose(self, value: str) -> None:
+        """Chooses a value if the field has it; otherwise the field keeps its own."""
+        if value in self.values:
+            self.index = list(self.values).index(value)
+
 
 def fields_of(game: GameInfo, strategies: Sequence[str]) -> list[Field]:
     """The fields for a game, below the game itself."""
@@ -81,10 +86,20 @@ def fields_of(game: GameInfo, strategies: Sequence[str]) -> list[Field]:
             "You play", ("0", "1", "random"), ("the first side", "the second side", "a random side")
         ),
         *options,
-        Field("Clock", CLOCKS, [clock or "none" for clock in CLOCKS]),
+        Field("Clock", CLOCKS, [clock or "untimed" for clock in CLOCKS]),
         Field("In the list", ("yes", "no"), ("where it may be seen", "only by its link")),
         Field("Thinking", [value for value, _ in THINKING], [text for _, text in THINKING]),
     ]
+
+
+def fields_after(before: Sequence[Field], game: GameInfo, strategies: Sequence[str]) -> list[Field]:
+    """The fields for another game, with the values chosen before where it has them too."""
+    fields = fields_of(game, strategies)
+    chosen = {field.name: field.value for field in before}
+    for field in fields:
+        if field.name in chosen:
+            field.choose(chosen[field.name])
+    return fields
 
 
 def create_command(
@@ -105,8 +120,8 @@ def create_command(
     seats: tuple[SeatWish, SeatWish] = (MySeat(), opponent) if side == 0 else (opponent, MySeat())
     clock = parse_people(chosen["Clock"])
     thinking = next(value for value, _ in THINKING if value == chosen["Thinking"])
-    # A friend's seat is for whom the link is sent to.
-    is_listed = chosen["In the list"] == "yes" and kind != "friend"
+    # A friend's seat is for whom the link is sent to, and two on one screen wait for nobody.
+    is_listed = chosen["In the list"] == "yes" and kind not in ("friend", "screen")
     return Create(
         id=command_id,
         game=game.id,
@@ -177,7 +192,7 @@ class Fields(Widget, can_focus=True):
         """Changes the value of the field."""
         self._all[self.at].step(steps)
         if self.at == 0:
-            self.below = fields_of(self.game, self._strategies)
+            self.below = fields_after(self.below, self.game, self._strategies)
         self.refresh(layout=True)
 
     def on_click(self, event: Click) -> None:
@@ -217,9 +232,7 @@ class NewRoom(ModalScreen[Create | None]):
             yield self._fields
             yield Input(id="start", placeholder=PLACEHOLDER)
             yield Static(id="problem", markup=False)
-            yield Static(
-                Text("Arrows choose, Enter creates the room, Esc goes back"), classes="hint"
-            )
+            yield Static(Text(HINT), classes="hint")
 
     def on_mount(self) -> None:
         """Begins with the fields."""

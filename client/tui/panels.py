@@ -23,10 +23,15 @@ CHANCE_WIDTH = 20
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A sentence with the commands that answer it, each with the word for it."""
+    """A sentence with the commands that answer it, each with the word for it.
+
+    `claim_ms` is the time from the last `presence` until the viewer may claim the match, of which
+    the sentence does not tell; None where nothing is to be claimed later.
+    """
 
     text: str
     answers: tuple[tuple[str, str], ...]
+    claim_ms: int | None = None
 
 
 def offers(model: Model) -> list[Offer]:
@@ -78,12 +83,13 @@ def _absences(model: Model) -> Iterator[Offer]:
             claims = (CommandName.CLAIM_WIN, CommandName.CALL_DRAW, CommandName.LET_AI_PLAY)
             yield Offer(f"{name} has gone.", _answers(model, *claims))
         elif model.my_seat is not None:
-            yield Offer(f"{name} has gone.", _answers(model, CommandName.ABORT))
+            yield Offer(f"{name} has gone.", _answers(model, CommandName.ABORT), left_ms)
 
 
 def _between_matches(model: Model) -> Iterator[Offer]:
     if model.match is not None and model.match.over is not None:
-        result = words.result_text(words.board_of(model), model.match.over, model.my_seat)
+        board, seat = words.board_of(model), words.result_seat(model)
+        result = words.result_text(board, model.match.over, seat)
         commands = (CommandName.REMATCH, CommandName.EASIER, CommandName.HARDER)
         yield Offer(result, _answers(model, *commands))
     elif model.my_seat is None and None in model.seats:

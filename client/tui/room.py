@@ -29,7 +29,7 @@ from client.messages import RoomMessage
 from client.model import Model
 from client.terminal import words
 from client.terminal.board import DrawnBoard, draw_board, piece_letters
-from client.terminal.clocks import clock_of, side_text
+from client.terminal.clocks import clock_of, side_text, standing_text
 from client.terminal.colours import NO_COLOURS
 from client.terminal.commands import (
     HELP,
@@ -55,7 +55,7 @@ from client.tui.panels import (
 from client.tui.picking import buttons, choice_keys
 from client.tui.picture import half_blocks, piece_texts
 from client.tui.requests import GLASS_DEPTH, Requests
-from client.tui.sheets import Choice, Menu, Question, TextSheet
+from client.tui.sheets import Choice, Menu, MenuEntry, Question, TextSheet
 from engine.view import BoardView, MoveView, PositionView
 from server.commands import Move
 from server.protocol.messages import Answer, CommandFrame, Thinking
@@ -91,6 +91,10 @@ KEYS = (
     ("?", "help", "what may be done now"),
     ("q", "quit", "leave the room"),
 )
+#: The words that say nothing alone: choosing one in the menu puts it into the input line.
+NEED_MORE = {
+    "/", "name", "mute", "unmute", "mute-all", "unmute-all", "next", "ai", "allow-help"
+}  # fmt: skip
 #: The words of this screen that line mode does not have.
 OWN_WORDS = {word: key for key, word, _ in KEYS if word not in ("help", "quit")}
 
@@ -244,8 +248,10 @@ class RoomScreen(Screen[None]):
         self._letters: dict[str, str] = {}
         self._lettered_at: tuple[str, int] = ("", -1)
         self._thinking_timer: Timer | None = None
-        #: When the present `gone_ms` arrived, in seconds of the loop.
+        #: When the present `gone_ms` arrived, in seconds of the monotonic clock.
         self._presence_at_s = 0.0
+        #: Whether the message says that no clock goes down, with a time that changes.
+        self._shows_standing = False
         self._mode: LineMode | None = None
         self._board = BoardPane(colours, is_ascii, id="board")
         self._unread = 0
@@ -465,7 +471,7 @@ class RoomScreen(Screen[None]):
         bar.update(lines)
 
     def _offer_text(self, offer: Offer) -> Text:
-        text = Text(self._with_countdown(offer.text), style="bold")
+        text = Text(self._with_countdown(offer), style="bold")
         first = offers(self.model)[0].answers == offer.answers
         for number, (word, label) in enumerate(offer.answers):
             text.append("  ")
@@ -475,17 +481,13 @@ class RoomScreen(Screen[None]):
             text.append_text(button)
         return text
 
-    def _with_countdown(self, text: str) -> str:
-        """The sentence about a player who has gone, with the time until a claim."""
-        model = self.model
-        if not text.endswith(" has gone.") or model.claims_of_absence:
-            return text
-        left = [each for each in model.gone_ms if each is not None]
-        if not left:
-            return text
+    def _with_countdown(self, offer: Offer) -> str:
+        """The sentence of an offer; about a player who has gone with the time until a claim."""
+        if offer.claim_ms is None:
+            return offer.text
         since_ms = 1000 * (time.monotonic() - self._presence_at_s)
-        left_s = max(0, round((max(left) - since_ms) / 1000))
-        return f"{text} You may claim the match in {left_s} s, or wait."
+        left_s = max(0, round((offer.claim_ms - since_ms) / 1000))
+        return f"{offer.text} You may claim the match in {left_s} s, or wait."
 
     def _draw_message(self) -> None:
         state = ""
@@ -496,10 +498,14 @@ class RoomScreen(Screen[None]):
         is_told = any(offer.text == self._notice for offer in offers(model))
         notice = "" if is_told else self._notice
         text = Text(notice or words.quoted(state))
+        standing = standing_text(model, self._visit.connection.server_ms())
         if self._notice.startswith("error:"):
             text = Text(self._notice.removeprefix("error: "), style="bold")
             if self._board.colours:
                 text.stylize("red")
+        self._shows_standing = bool(standing)
+        if standing:
+            text.append(f"  ({standing})", style="bold")
         if self._cell_text:
             text.append(f"  {self._cell_text}", style="not bold dim")
         for move in others:
@@ -598,6 +604,8 @@ class RoomScreen(Screen[None]):
         has_clock = match is not None and match.clock is not None and match.over is None
         if has_clock:
             self._draw_players()
+        if self._shows_standing:
+            self._draw_message()
         if any(each is not None for each in self.model.gone_ms):
             self._draw_offers()
 
@@ -796,15 +804,13 @@ class RoomScreen(Screen[None]):
         """Executes a word of the menu, or puts it into the line if it needs more."""
         if word is None:
             return
-        name = word.split(" (")[0]
         entry = self.query_one("#entry", Input)
-        needs_more = ("/", "name", "mute", "unmute", "mute-all", "unmute-all", "next", "ai")
-        if name in needs_more or (name == "allow-help"):
-            entry.value = name if name == "/" else f"{name} "
+        if word in NEED_MORE:
+            entry.value = word if word == "/" else f"{word} "
             entry.focus()
             entry.action_end()
         else:
-            self.execute(name)
+            self.execute(word)
 
     def action_leave(self) -> None:
         """Leaves the room; asks first while the user's match runs."""
@@ -851,16 +857,16 @@ class RoomScreen(Screen[None]):
         ]
 
 
-def menu_entries(model: Model) -> list[tuple[str, str]]:
-    """What the viewer may do now: words, and the keys of the screen in brackets, each with its
-    meaning.
-    """
-    entries = [(name.value, text) for _, name, text in HELP if is_permitted(name, model)]
-    own = [(f"{word} ({key})", text) for key, word, text in KEYS if word not in ("help", "quit")]
-    say = [("/", "say something to the room: / and a text, such as /hello")]
-    ask = [("/help", "ask the room's bot what it can answer")] if model.chat_commands else []
-    shown = [entry for entry in entries if entry[0] not in ("help", "board")]
-    return [*say, *ask, *shown, *own]
+def menu_entries(model: Model) -> list[MenuEntry]:
+    """What the viewer may do now: words, and the keys of the screen in brackets."""
+    words_now = [(name.value, text) for _, name, text in HELP if is_permitted(name, model)]
+    shown = [MenuEntry(word, text, word) for word, text in words_now]
+    shown = [entry for entry in shown if entry.word not in ("help", "board")]
+    own = [MenuEntry(f"{word} ({key})", text, word) for key, word, text in KEYS]
+    own = [entry for entry in own if entry.word in OWN_WORDS]
+    say = [MenuEntry("/", "say something to the room: / and a text, such as /hello", "/")]
+    ask = [MenuEntry("/help", "ask the room's bot what it can answer", "/help")]
+    return [*say, *(ask if model.chat_commands else []), *shown, *own]
 
 
 def notes(board: BoardView, view: PositionView, is_ascii: bool) -> list[str]:

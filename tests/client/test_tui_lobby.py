@@ -1,6 +1,8 @@
 """The lobby and the first screen on the whole terminal, with a scripted server."""
 
 import asyncio
+import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -14,12 +16,14 @@ from client.api import GameInfo, ListedMatch, MatchRecord, MyMatches, OptionInfo
 from client.errors import PlyroomError, Unreachable
 from client.terminal.colours import FIXED_COLOURS
 from client.tui.lobby import LobbyScreen, Place, StartScreen, lobby_rows
-from client.tui.new_room import create_command, fields_of
+from client.tui.new_room import CLOCKS, create_command, fields_after, fields_of
 from client.tui.requests import Requests
 from engine.view import PositionView
 from server.commands import AiSeat, MySeat, OpenSeat
 from server.events import Occupant
 from server.protocol.messages import MatchResult, Notification, RoomSummary
+from server.time_controls import format_control, parse_people
+from server.web.client_files import client_folder
 from tests.client.test_replay import match
 from tests.support.full_screen import FullScreen, running
 from tests.support.scripted_server import Close, Link, memory
@@ -187,13 +191,13 @@ def test_an_escape_code_in_a_name_is_left_out() -> None:
         ("strategy minimax", AiSeat(strategy="minimax"), "public", False),
         ("friend", OpenSeat(), "unlisted", False),
         ("anyone", OpenSeat(), "public", False),
-        ("screen", OpenSeat(), "public", True),
+        ("screen", OpenSeat(), "unlisted", True),
     ],
 )
 def test_the_command_of_the_sheet(
     opponent: str, seat: object, visibility: str, one_screen: bool
 ) -> None:
-    """Each opponent becomes its seat; a friend's room is never in the list."""
+    """Each opponent becomes its seat; a room that waits for nobody else is never in the list."""
     fields = fields_of(CHESS, ("minimax",))
     fields[0].index = list(fields[0].values).index(opponent)
     command = create_command("c", CHESS, fields, "", 0)
@@ -216,6 +220,34 @@ def test_the_sheet_has_options_and_clocks() -> None:
     assert command.options == {"rows": "1-3-5-7"}
     assert command.clock == "300+3"
     assert command.seats[1] == AiSeat(strategy="minimax")
+
+
+def test_another_game_keeps_what_was_chosen() -> None:
+    """Opponent, side, clock and the rest stay where the other game has them too."""
+    fields = {field.name: field for field in fields_of(CHESS, ("minimax",))}
+    chosen = {"Opponent": "anyone", "You play": "1", "Clock": "15+10", "In the list": "no"}
+    chosen["Thinking"] = "after"
+    for name, value in chosen.items():
+        fields[name].choose(value)
+    kept = {
+        each.name: each.value for each in fields_after([*fields.values()], STICKS, ("minimax",))
+    }
+    assert kept == chosen | {"option rows": "1-2-3"}
+    fields["Opponent"].choose("level 8")
+    opponent = fields_after([*fields.values()], STICKS, ("minimax",))[0]
+    assert opponent.value == "strategy minimax"  # this game has no levels
+
+
+def test_the_usual_clocks_are_those_of_the_browser() -> None:
+    """Both sheets offer the same controls in the same order; the first one is no clock."""
+    source = (client_folder() / "ui/clock/field.js").read_text()
+    table = re.search(r"const USUAL = (\[.*?\]);", source, re.DOTALL)
+    assert table is not None
+    rows = json.loads(re.sub(r",(\s*\])", r"\1", table[1]))
+    usual = [control for row in rows for control in row]
+    parsed = [parse_people(clock) for clock in CLOCKS]
+    assert [each and format_control(each) for each in parsed] == usual
+    assert usual[0] is None
 
 
 async def test_the_lobby_is_live_and_opens_rooms() -> None:
