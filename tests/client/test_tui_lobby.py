@@ -11,13 +11,15 @@ import msgspec
 import pytest
 from textual.widgets import Input, OptionList
 
-from client.address import Address, parse_address
+from client.address import DEFAULT_SERVER, Address, parse_address
 from client.api import GameInfo, ListedMatch, MatchRecord, MyMatches, OptionInfo
+from client.connection import Connection
 from client.errors import PlyroomError, Unreachable
 from client.terminal.colours import FIXED_COLOURS
 from client.tui.lobby import LobbyScreen, Place, StartScreen, lobby_rows
 from client.tui.new_room import CLOCKS, create_command, fields_after, fields_of
 from client.tui.requests import Requests
+from client.tui.visits import Visits
 from engine.view import PositionView
 from server.commands import AiSeat, MySeat, OpenSeat
 from server.events import Occupant
@@ -62,6 +64,8 @@ class Canned(Requests):
         super().__init__(ADDRESS, "token")
         self.mine = MyMatches()
         self.problem: PlyroomError | None = None
+        #: The rooms whose board was fetched.
+        self.previewed: list[str] = []
 
     async def games(self) -> tuple[GameInfo, ...]:
         return (CHESS, STICKS)
@@ -78,6 +82,7 @@ class Canned(Requests):
         return (listed("f", ADA, BOB, over=WON, finished_ms=1),)
 
     async def last_match(self, room: str) -> MatchRecord | None:
+        self.previewed.append(room)
         return match()[0]
 
     async def match(self, match_id: str) -> MatchRecord:
@@ -348,3 +353,77 @@ async def test_the_first_screen_asks_for_a_server() -> None:
         line.value = "example.org:8000/room/x"
         await screen.press("enter")
         assert entered == [None, parse_address("http://example.org:8000")]
+
+
+async def test_messages_of_the_lobby_leave_the_preview_and_the_notice() -> None:
+    """However often rows change, the board of an entry is fetched once for each of its plies, and
+    what was told stays until the user highlights another entry.
+    """
+    server = Lobbied(room("c", BOB, ADA, length="1 move", ply=1))
+    requests = Canned()
+    async with lobby(server, requests) as screen:
+        await screen.shows("1 move")
+        shown = screen.app.screen
+        assert isinstance(shown, LobbyScreen)
+        shown._tell("The room refused you.")
+        for watching in range(1, 9):
+            # Each message comes before the board would be fetched again.
+            await server.change(room("c", BOB, ADA, length="1 move", ply=1, watching=watching))
+            await screen.shows(f"{watching} watching")
+        await server.change(room("d", BOB, ADA, length="4 moves"))
+        await screen.shows("4 moves", "The room refused you.", "Tic-tac-toe")
+        assert requests.previewed == ["c"]
+        await server.change(room("c", BOB, ADA, length="2 moves", ply=2))
+        await screen.shows("2 moves")
+        await screen.press("r")
+        await screen.until(lambda: requests.previewed == ["c", "c"], "the next ply")
+        await screen.press("down")
+        await screen.until(lambda: requests.previewed[2:] == ["d"], "the other room")
+        assert shown._notice == ""
+
+
+async def test_another_choice_on_the_first_screen_ends_the_visit_before() -> None:
+    """A server that does not answer is given up for another one, whose lobby tells what waits in
+    other rooms; leaving it goes back to the first screen.
+    """
+    ended: list[Address | None] = []
+    server, links = Lobbied(), []
+
+    async def serve(link: Link) -> None:
+        links.append(link)
+        await server.serve(link)
+
+    @asynccontextmanager
+    async def connect(chosen: Address | None) -> AsyncIterator[tuple[Address, Connection]]:
+        try:
+            if chosen is not None:
+                await asyncio.Future()  # nobody answers
+            async with memory(serve) as connection:
+                yield ADDRESS, connection
+        finally:
+            ended.append(chosen)
+
+    def place(
+        address: Address, connection: Connection, on_failure: Callable[[PlyroomError], None]
+    ) -> Place:
+        return Place(connection, Canned(), FIXED_COLOURS, False, on_failure)
+
+    start = StartScreen(lambda chosen: visits.enter(chosen))
+    async with running(lambda: start, 100, 30) as screen:
+        visits = Visits(screen.app, start, connect, place)
+        await screen.shows("Play on this computer")
+        await screen.press("down", "enter")
+        await screen.shows("Connecting to http://")
+        await screen.press("up", "enter")
+        await screen.shows("You are Ada", "Chess: Mate the king.")
+        assert ended == [parse_address(DEFAULT_SERVER)]
+        told = {"t": "notification", "room": "z", "what": "turn", "text": "Your turn in \x1b[2Jz."}
+        await links[0].send(told)
+        await screen.shows("Your turn in [2Jz.")
+        await screen.press("q")
+        await screen.until(lambda: screen.app.screen is start, "the first screen")
+        await screen.until(lambda: ended[1:] == [None], "the end of the visit")
+        await screen.press("enter")
+        await screen.until(lambda: len(links) == 2, "another visit")
+        await visits.close()
+        assert ended[2:] == [None]
