@@ -205,8 +205,8 @@ class LobbyScreen(Screen[None]):
         #: The first entry, which is highlighted until the user chooses another one.
         self._first_key: str | None = None
         self._highlighted: str | None = None
-        #: The entry whose board is shown or fetched, and its ply; None without one.
-        self._previewed: tuple[str, int] | None = None
+        #: The row whose board is shown or fetched (kind, key), and its ply; None without one.
+        self._previewed: tuple[str, str, int] | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(id="lobby-title", markup=False)
@@ -344,15 +344,15 @@ class LobbyScreen(Screen[None]):
 
     def _start_preview(self) -> None:
         """Fetches the board of the highlighted entry, unless it is there or on its way already."""
-        entry = self._highlighted
-        if not self._show_preview() or entry is None:
+        at = self.query_one("#rows", OptionList).highlighted
+        if not self._show_preview() or at is None:
             return
-        kind, _, key = entry.partition(" ")
-        room = self._rooms.get(key) if kind == "room" else None
-        wanted = (entry, 0 if room is None else room.ply)
+        row = self._rows[at]
+        room = self._rooms.get(row.key) if row.kind == "room" else None
+        wanted = (row.kind, row.key, 0 if room is None else room.ply)
         if wanted != self._previewed:
             self._previewed = wanted
-            self.run_worker(self._preview(kind, key), group="preview", exclusive=True)
+            self.run_worker(self._preview(row.kind, row.key), group="preview", exclusive=True)
 
     async def _preview(self, kind: str, key: str) -> None:
         import asyncio

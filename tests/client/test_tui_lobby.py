@@ -355,23 +355,34 @@ async def test_the_first_screen_asks_for_a_server() -> None:
         assert entered == [None, parse_address("http://example.org:8000")]
 
 
-async def test_messages_of_the_lobby_leave_the_preview_and_the_notice() -> None:
+async def test_messages_of_the_lobby_leave_the_preview_and_the_notice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """However often rows change, the board of an entry is fetched once for each of its plies, and
     what was told stays until the user highlights another entry.
     """
+    monkeypatch.setattr("client.tui.lobby.PREVIEW_S", 0)
     server = Lobbied(room("c", BOB, ADA, length="1 move", ply=1))
     requests = Canned()
+
+    def is_fetching() -> bool:
+        return any(each.group == "preview" and not each.is_finished for each in screen.app.workers)
+
     async with lobby(server, requests) as screen:
-        await screen.shows("1 move")
+        await screen.shows("1 move", "Tic-tac-toe")
         shown = screen.app.screen
         assert isinstance(shown, LobbyScreen)
+        option = shown.query_one(OptionList).options[1]
         shown._tell("The room refused you.")
         for watching in range(1, 9):
-            # Each message comes before the board would be fetched again.
             await server.change(room("c", BOB, ADA, length="1 move", ply=1, watching=watching))
             await screen.shows(f"{watching} watching")
+        # The list was not built anew, so that it stays where it was scrolled to.
+        assert shown.query_one(OptionList).options[1] is option
         await server.change(room("d", BOB, ADA, length="4 moves"))
         await screen.shows("4 moves", "The room refused you.", "Tic-tac-toe")
+        await screen.pilot.pause()
+        await screen.until(lambda: not is_fetching(), "the board")
         assert requests.previewed == ["c"]
         await server.change(room("c", BOB, ADA, length="2 moves", ply=2))
         await screen.shows("2 moves")
