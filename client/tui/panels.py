@@ -6,10 +6,14 @@ This module does no I/O and contains no rules: `may` decides what a bar offers.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from client.model import Model
 from client.terminal import names, words
+from client.terminal.board import draw_board, piece_letters
 from client.terminal.commands import CommandName, is_permitted
 from client.terminal.wrapping import visible_width
+from client.tui.picture import piece_texts
 from engine.view import BoardView, PositionView
 from server.protocol.messages import Played
 
@@ -251,3 +255,23 @@ def people_lines(model: Model) -> list[str]:
     if model.thinking_setting in words.THINKING_SETTING_TEXTS:
         lines.append(words.THINKING_SETTING_TEXTS[model.thinking_setting])
     return lines
+
+
+# --- below the board
+
+
+def notes(board: BoardView, view: PositionView, is_ascii: bool) -> list[str]:
+    """The lines of line mode below a board, without its signs and the state of the match. Pieces
+    have the figures of the picture.
+    """
+
+    def pressed(targets: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(each for each in targets if board.targets.get(each) == ())
+
+    marks = {mark: pressed(cells) for mark, cells in view.marks.items()}
+    plain = replace(view, marks=marks, last=pressed(view.last))
+    figures, letters = piece_texts(board, is_ascii), piece_letters(board)
+    lines = draw_board(board, plain, state="").notes[:-1]
+    for name in board.kinds:
+        lines = tuple(line.replace(f"({letters[name]})", f"({figures[name]})") for line in lines)
+    return list(lines)
