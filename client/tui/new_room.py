@@ -28,6 +28,8 @@ CLOCKS = ("", "1+0", "3+2", "5+3", "10+5", "15+10", "30+0")
 #: What the line for the start position asks for, and the last line of the sheet.
 PLACEHOLDER = "Start position as text; for chess a FEN (or leave empty)"
 HINT = "Arrows choose, Enter creates the room, Esc goes back"
+#: Whether a room is in the list at first: for a friend, on one screen, and with any other opponent.
+LISTED_AT_FIRST = {"friend": "no", "screen": "no", "": "yes"}
 #: Who sees the AI's thinking.
 THINKING: tuple[tuple[ThinkingSetting, str], ...] = (
     ("all", "everyone sees it"),
@@ -102,6 +104,24 @@ def fields_after(before: Sequence[Field], game: GameInfo, strategies: Sequence[s
     return fields
 
 
+def step_field(fields: Sequence[Field], number: int, steps: int, listed: dict[str, str]) -> None:
+    """Changes the value of a field. `listed` has whether a room is in the list by the kind of its
+    opponent: with another kind the sheet shows what was chosen for that one.
+    """
+    by_name = {field.name: field for field in fields}
+    opponent, listing = by_name["Opponent"], by_name["In the list"]
+    before = _listed_as(opponent.value)
+    fields[number].step(steps)
+    if (kind := _listed_as(opponent.value)) != before:
+        listed[before] = listing.value
+        listing.choose(listed.get(kind, LISTED_AT_FIRST[kind]))
+
+
+def _listed_as(opponent: str) -> str:
+    """The key of LISTED_AT_FIRST for an opponent."""
+    return opponent if opponent in LISTED_AT_FIRST else ""
+
+
 def create_command(
     command_id: str, game: GameInfo, fields: Sequence[Field], start: str, second: int
 ) -> Create:
@@ -120,8 +140,8 @@ def create_command(
     seats: tuple[SeatWish, SeatWish] = (MySeat(), opponent) if side == 0 else (opponent, MySeat())
     clock = parse_people(chosen["Clock"])
     thinking = next(value for value, _ in THINKING if value == chosen["Thinking"])
-    # A friend's seat is for whom the link is sent to, and two on one screen wait for nobody.
-    is_listed = chosen["In the list"] == "yes" and kind not in ("friend", "screen")
+    # A friend's seat is for whom the link is sent to.
+    is_listed = chosen["In the list"] == "yes" and kind != "friend"
     return Create(
         id=command_id,
         game=game.id,
@@ -158,6 +178,7 @@ class Fields(Widget, can_focus=True):
         self._game = Field("Game", ids, [game.title for game in games], at)
         self.below = fields_of(games[at], strategies)
         self.at = 0
+        self._listed: dict[str, str] = {}
 
     @property
     def game(self) -> GameInfo:
@@ -190,8 +211,10 @@ class Fields(Widget, can_focus=True):
 
     def action_step(self, steps: int) -> None:
         """Changes the value of the field."""
-        self._all[self.at].step(steps)
-        if self.at == 0:
+        if self.at > 0:
+            step_field(self.below, self.at - 1, steps, self._listed)
+        else:
+            self._game.step(steps)
             self.below = fields_after(self.below, self.game, self._strategies)
         self.refresh(layout=True)
 

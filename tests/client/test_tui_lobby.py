@@ -17,7 +17,7 @@ from client.connection import Connection
 from client.errors import PlyroomError, Unreachable
 from client.terminal.colours import FIXED_COLOURS
 from client.tui.lobby import LobbyScreen, Place, StartScreen, lobby_rows
-from client.tui.new_room import CLOCKS, create_command, fields_after, fields_of
+from client.tui.new_room import CLOCKS, create_command, fields_after, fields_of, step_field
 from client.tui.requests import Requests
 from client.tui.visits import Visits
 from engine.view import PositionView
@@ -183,9 +183,12 @@ def test_the_rows_of_a_lobby() -> None:
     assert [row.key for row in found] == ["New room", "chess"]
 
 
-def test_an_escape_code_in_a_name_is_left_out() -> None:
+def test_an_escape_code_in_a_name_or_a_title_is_left_out() -> None:
     rows = lobby_rows([room("c", Occupant("x", "a\x1b[2Jb"), None)], MyMatches(), (), (), "", "", 0)
     assert rows[1].text == "Chess: a[2Jb against a free seat, playing"
+    titled = msgspec.structs.replace(room("c", BOB, None, state="open"), title="Ch\x1b[2Jess")
+    rows = lobby_rows([titled], MyMatches(), (), (), "", "", 0)
+    assert rows[1].text == "Ch[2Jess: Bob against a free seat"
 
 
 @pytest.mark.parametrize(
@@ -204,7 +207,8 @@ def test_the_command_of_the_sheet(
 ) -> None:
     """Each opponent becomes its seat; a room that waits for nobody else is never in the list."""
     fields = fields_of(CHESS, ("minimax",))
-    fields[0].index = list(fields[0].values).index(opponent)
+    while fields[0].value != opponent:
+        step_field(fields, 0, 1, {})
     command = create_command("c", CHESS, fields, "", 0)
     assert command.seats == (MySeat(), seat)
     assert (command.visibility, command.one_screen) == (visibility, one_screen)
@@ -353,6 +357,30 @@ async def test_the_first_screen_asks_for_a_server() -> None:
         line.value = "example.org:8000/room/x"
         await screen.press("enter")
         assert entered == [None, parse_address("http://example.org:8000")]
+
+
+def test_the_list_is_chosen_for_each_kind_of_opponent() -> None:
+    """A room on one screen is in the list only if that is chosen for it, a friend's never is; and
+    passing these does not list a room against the computer that was to be hidden.
+    """
+    listed: dict[str, str] = {}
+    fields = fields_of(CHESS, ())
+    numbers = {field.name: number for number, field in enumerate(fields)}
+
+    def against(opponent: str) -> str:
+        while fields[0].value != opponent:
+            step_field(fields, 0, 1, listed)
+        return create_command("c", CHESS, fields, "", 0).visibility
+
+    assert against("level 4") == "public"
+    step_field(fields, numbers["In the list"], 1, listed)
+    assert [against("level 5"), against("screen"), against("friend")] == ["unlisted"] * 3
+    step_field(fields, numbers["In the list"], 1, listed)
+    assert against("friend") == "unlisted"
+    against("screen")
+    step_field(fields, numbers["In the list"], 1, listed)
+    assert against("screen") == "public"
+    assert [against("level 6"), against("screen")] == ["unlisted", "public"]
 
 
 async def test_messages_of_the_lobby_leave_the_preview_and_the_notice(
