@@ -44,9 +44,26 @@ def clocks_text(model: Model, at_ms: int) -> str:
     )
     if clock.held is not None:
         return f"{text}, stopped"
-    if match.clock is not None and match.clock.running is None and model.moves:
-        return f"{text} (move in {show_time(first_move_ms(clock, at_ms))})"
-    return text
+    return f"{text} ({due})" if model.moves and (due := first_turn_text(model, at_ms)) else text
+
+
+def first_turn_text(model: Model, at_ms: int) -> str:
+    """When the first turn of the side to move is due: "move in 0:10"; "" if it has no such time."""
+    state = model.match.clock if model.match is not None and model.running else None
+    clock = clock_of(state)
+    if state is None or clock is None or state.running is not None or clock.held is not None:
+        return ""
+    return f"move in {show_time(first_move_ms(clock, at_ms))}"
+
+
+def standing_text(model: Model, at_ms: int) -> str:
+    """Why no clock of a running match goes down: "clock stopped", or the first turn with the time
+    for it; "" if one goes down, and without clocks.
+    """
+    state = model.match.clock if model.match is not None and model.running else None
+    if state is not None and state.held is not None:
+        return "clock stopped"
+    return first_turn_text(model, at_ms)
 
 
 def times_text(state: ClockState | None, at_ms: int) -> str:
