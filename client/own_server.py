@@ -134,11 +134,12 @@ async def own_server(data: Path | None) -> AsyncIterator[Address]:
         data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         log_path = data_folder / LOG_NAME
         log = stack.enter_context(_open_private(log_path))
+        start_bytes = log.tell()  # before it stands what earlier servers wrote
         process = _start_server(data_folder, log)
         goes_on = False
         try:
             async with _lines(process) as lines:
-                address = await _read_address(lines, log_path)
+                address = await _read_address(lines, log_path, start_bytes)
                 try:
                     yield address
                 finally:
@@ -152,8 +153,8 @@ def _start_server(data: Path, log: BinaryIO) -> subprocess.Popen[bytes]:
     """Starts a server on a folder; its log goes to a file."""
     return subprocess.Popen(
         server_command("--host", "127.0.0.1", "--port", "0", "--data", str(data), "--until-eof"),
-        # With --until-eof the server stops when this pipe closes, however this process ends, and
-        # nobody is connected.
+        # With --until-eof the server stops as soon as this pipe is closed, which it is however this
+        # process ends, and nobody is connected any more.
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=log,
@@ -181,8 +182,10 @@ async def _lines(process: subprocess.Popen[bytes]) -> AsyncIterator[asyncio.Stre
             process.stdin.close()
 
 
-async def _read_address(lines: asyncio.StreamReader, log_path: Path) -> Address:
-    """Waits for the address that the server prints when it is ready; raises Unreachable."""
+async def _read_address(lines: asyncio.StreamReader, log_path: Path, start_bytes: int) -> Address:
+    """Waits for the address that the server prints when it is ready; raises Unreachable with the
+    end of what it has written to its log, from `start_bytes` on.
+    """
     try:
         async with asyncio.timeout(START_TIMEOUT_S):
             while line := await lines.readline():
@@ -190,7 +193,7 @@ async def _read_address(lines: asyncio.StreamReader, log_path: Path) -> Address:
                     return parse_address(match[0])
     except TimeoutError:
         raise Unreachable(f"the server did not start within {START_TIMEOUT_S} s") from None
-    raise Unreachable(f"the server could not be started{_last_lines(log_path)}")
+    raise Unreachable(f"the server could not be started{_last_lines(log_path, start_bytes)}")
 
 
 async def _leave(process: subprocess.Popen[bytes], lines: asyncio.StreamReader) -> bool:
@@ -205,9 +208,9 @@ async def _leave(process: subprocess.Popen[bytes], lines: asyncio.StreamReader) 
     return False
 
 
-def _last_lines(path: Path) -> str:
-    """The last five lines of a file, each indented on a line of its own."""
-    lines = path.read_text("utf-8", "replace").strip().splitlines()
+def _last_lines(path: Path, start_bytes: int) -> str:
+    """The last five lines of a file from a place on, each indented on a line of its own."""
+    lines = path.read_bytes()[start_bytes:].decode("utf-8", "replace").strip().splitlines()
     return "".join(f"\n  {line}" for line in lines[-5:])
 
 

@@ -60,7 +60,7 @@ _MINUTES = re.compile(
 )
 _FRACTIONS = {"¼": ".25", "½": ".5", "¾": ".75"}
 
-#: Time is low below this and below this part of the first base, in milliseconds.
+#: Time is low below this, in milliseconds, and below this part of what the stage gave.
 MIN_LOW_MS, LOW_PART = 10_000, 8
 #: Times below this are shown with tenths of a second, in milliseconds.
 TENTHS_BELOW_MS = 10_000
@@ -265,9 +265,19 @@ def show_side(control: TimeControl, left_ms: int, stage: int, periods: int) -> s
             return time
 
 
-def low_time_ms(control: TimeControl) -> int:
-    """The time below which a player should hurry: an eighth of the first base, at least 10 s."""
-    return max(MIN_LOW_MS, control.stages[0].base_ms // LOW_PART)
+def low_time_ms(control: TimeControl, stage: int) -> int:
+    """The time below which a player should hurry: an eighth of the base of the stage, or of a
+    period or block of overtime, and at least 10 s.
+    """
+    if stage < len(control.stages):
+        given_ms = control.stages[stage].base_ms
+    else:
+        match control.overtime:
+            case ByoYomi(period_ms=given_ms) | Canadian(block_ms=given_ms):
+                pass
+            case None:
+                given_ms = 0
+    return max(MIN_LOW_MS, given_ms // LOW_PART)
 
 
 def _describe_stage(stage: Stage) -> str:

@@ -107,7 +107,7 @@ async def connect_as_guest(
     def on_notification(notification: "Notification") -> None:
         if notification.text:
             command = f"plyroom join {server.address.room_url(notification.room)}"
-            report(f"{notification.text} {command}")
+            report(f"{words.quoted(notification.text)} {command}")
 
     tokens = await asyncio.to_thread(guest_tokens, server.address, name, server.is_own, server.data)
     limit_s = None if is_patient else RECONNECT_LIMIT_S

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from client.analyses import AnalysisReport
     from client.api import MatchRecord
     from client.connection import Connection
+    from client.errors import PlyroomError
     from client.model import Model
     from client.terminal.replay import Views
 
@@ -97,20 +98,19 @@ async def show_lobby(
     url: Address | None, data: Path | None, name: str | None, is_ascii: bool
 ) -> None:
     """Shows the lobby of the server at `url` to its end; without one, asks for a server first."""
-    import asyncio
-    from contextlib import suppress
+    from contextlib import asynccontextmanager
 
-    from client.errors import PlyroomError
     from client.subcommands.connecting import connect_as_guest, find_server
     from client.terminal.output import count_colours, standard_output
     from client.tui.app import PlyroomApp, run_app
     from client.tui.lobby import LobbyScreen, Place, StartScreen
     from client.tui.requests import Requests
+    from client.tui.visits import Visits
 
     colours, has_figures = count_colours(sys.stdout), standard_output(is_ascii).has_figures
 
     def place_at(
-        address: Address, connection: "Connection", on_failure: Callable[[PlyroomError], None]
+        address: Address, connection: "Connection", on_failure: "Callable[[PlyroomError], None]"
     ) -> Place:
         requests = Requests(address, connection.token)
         return Place(
@@ -132,48 +132,21 @@ async def show_lobby(
             await run_app(app, connection)
         return
 
-    visiting: asyncio.Task[None] | None = None
+    @asynccontextmanager
+    async def connect(chosen: Address | None) -> AsyncIterator[tuple[Address, "Connection"]]:
+        async with (
+            find_server(chosen, data, start.show_problem) as server,
+            connect_as_guest(server, name, report=start.show_problem) as connection,
+        ):
+            yield server.address, connection
 
-    async def visit(chosen: Address | None) -> None:
-        """Shows the lobby of a server until it is left or fails."""
-        left: asyncio.Future[PlyroomError | None] = asyncio.get_running_loop().create_future()
-
-        def end(error: PlyroomError | None) -> None:
-            if not left.done():
-                left.set_result(error)
-
-        try:
-            async with (
-                find_server(chosen, data, start.show_problem) as server,
-                connect_as_guest(server, name, report=start.show_problem) as connection,
-            ):
-                connection.on_state = app.show_state
-                lobby = LobbyScreen(place_at(server.address, connection, end))
-                await app.push_screen(lobby, lambda _: end(None))
-                start.show_problem("")
-                error = await left
-                while app.screen is not start and len(app.screen_stack) > 1:
-                    await app.pop_screen()
-            start.show_problem("" if error is None else str(error))
-        except PlyroomError as error:
-            start.show_problem(str(error))
-        except Exception as error:  # a fault of the program, which the application reports
-            app.crash(error)
-
-    def enter(chosen: Address | None) -> None:
-        nonlocal visiting
-        if visiting is None or visiting.done():
-            visiting = asyncio.create_task(visit(chosen), name="plyroom visit")
-
-    start = StartScreen(enter)
+    start = StartScreen(lambda chosen: visits.enter(chosen))
     app = PlyroomApp(lambda: start)
+    visits = Visits(app, start, connect, place_at)
     try:
         await run_app(app)
     finally:
-        if visiting is not None:
-            visiting.cancel()
-            with suppress(asyncio.CancelledError):
-                await visiting
+        await visits.close()
 
 
 async def show_replay(

@@ -71,8 +71,8 @@ ANSWERS_TO_ABSENCE = {
 CONFIRMED = "yes"
 #: The commands that a user on a terminal must confirm, each with the question.
 QUESTIONS = {
-    CommandName.RESIGN: "Resign the match? yes or no",
-    CommandName.ABORT: "End the match without a result? yes or no",
+    CommandName.RESIGN: "Resign the match?",
+    CommandName.ABORT: "End the match without a result?",
 }
 
 
@@ -417,7 +417,7 @@ class LineMode:
             self._transcript.prompt(self._model)
         elif self._must_confirm(name, argument):
             self._unconfirmed = name
-            self._output.prompt(QUESTIONS[name])
+            self._output.ask(QUESTIONS[name])
         elif name is CommandName.THINKING and argument in words.THINKING_SETTING_TEXTS:
             setting: Any = argument
             new_id = self._connection.new_id()

@@ -107,6 +107,10 @@ class Output:
             times = clocks()
             self._write(self._data, f"? {prompt} ({times})\n" if times else f"? {prompt}\n")
 
+    def ask(self, question: str) -> None:
+        """Asks a question that the next line answers by yes or no."""
+        self.prompt(f"{question} yes or no")
+
     def _write_prompt(self) -> None:
         times = self._clocks()
         self._written = f"{times}. {self._prompt} > " if times else f"{self._prompt} > "

@@ -7,13 +7,13 @@ import re
 from collections.abc import Sequence
 
 from client.address import Address
-from client.model import Model
+from client.model import Model, control_of
 from engine.view import BoardView, PositionView
 from server.bidi import isolated
 from server.events import Occupant
 from server.protocol.assessments import Assessment
 from server.protocol.messages import MatchResult, Played, Proposal, Thinking
-from server.time_controls import TimeControl, TimeControlError, parse_control, show_control
+from server.time_controls import show_control
 
 #: The beginning of the path of a page in a text of the room's bot.
 PAGE_PATH = re.compile(r"(?<!\S)/(match|glass|learn)(?=[/?])")
@@ -107,10 +107,15 @@ def result_text(board: BoardView | None, over: MatchResult, my_seat: int | None 
 
     In a game with points: "Black wins 40 to 24: the board is full."
 
+    A reason that names the winner does not name them again: of "Red has joined both edges" stays
+    "Red wins: joined both edges."
+
     A newer server may end a match in a way that this client does not know; its reason is shown.
     """
+    reason = over.reason
+    if over.winner is not None and my_seat in (None, over.winner):
+        reason = reason.removeprefix(f"{side_name(board, over.winner)} has ")
     if over.winner is not None and my_seat is not None:
-        reason = over.reason
         if reason.startswith(f"{side_name(board, my_seat)} "):
             reason = f"you{reason.removeprefix(side_name(board, my_seat))}"
         verb = "won" if over.winner == my_seat else "lost"
@@ -118,7 +123,7 @@ def result_text(board: BoardView | None, over: MatchResult, my_seat: int | None 
     if over.winner is not None:
         name = side_name(board, over.winner)
         verb = "win" if name.endswith("s") else "wins"
-        return f"{name} {verb}{points_text(over, over.winner)}: {over.reason}."
+        return f"{name} {verb}{points_text(over, over.winner)}: {reason}."
     if over.how in DRAW_TERMINATIONS:
         return f"Draw{points_text(over, my_seat or 0)}: {over.reason}."
     return f"{'No result' if over.how in NO_RESULT_TERMINATIONS else 'Match over'}: {over.reason}."
@@ -241,14 +246,6 @@ def options_text(options: dict[str, str], text: str = "") -> str:
     """
     text = text or ", ".join(f"{name} {value}" for name, value in options.items())
     return f" ({text})" if text else ""
-
-
-def control_of(text: str | None) -> TimeControl | None:
-    """The time control with this text in the log; None for none, and for one of a newer server."""
-    try:
-        return None if text is None else parse_control(text)
-    except TimeControlError:
-        return None
 
 
 def control_name(text: str) -> str:

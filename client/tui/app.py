@@ -1,7 +1,8 @@
 """The application: it owns the terminal and shows one screen at a time."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import ClassVar
 
 from rich.segment import Segments
@@ -11,6 +12,7 @@ from textual.screen import Screen
 
 from client.connection import Connection, State
 from client.errors import PlyroomError
+from client.terminal import words
 from client.tui.lobby import LobbyScreen
 from client.tui.room import RoomScreen
 from server.protocol.messages import Notification
@@ -73,7 +75,7 @@ class PlyroomApp(App[None]):
     def show_notification(self, notification: Notification) -> None:
         """Tells what waits in another room, and lets every lobby fetch its lists again."""
         if notification.text:
-            self.notify(notification.text, markup=False)
+            self.notify(words.quoted(notification.text), markup=False)
         for screen in self.screen_stack:
             if isinstance(screen, LobbyScreen):
                 screen.reload()
@@ -97,17 +99,23 @@ class PlyroomApp(App[None]):
         self._close_messages_no_wait()
 
 
+@contextmanager
+def telling(app: PlyroomApp, connection: Connection) -> Iterator[None]:
+    """Lets the application show the state of a connection and what waits in other rooms, in place
+    of what told it before, until the end of the block.
+    """
+    before = connection.on_state, connection.on_notification
+    connection.on_state, connection.on_notification = app.show_state, app.show_notification
+    try:
+        yield
+    finally:
+        connection.on_state, connection.on_notification = before
+
+
 async def run_app(app: PlyroomApp, connection: Connection | None = None) -> None:
     """Runs the application on the terminal to its end; raises the PlyroomError that ended it."""
-    if connection is not None:
-        reported, connection.on_state = connection.on_state, app.show_state
-        told, connection.on_notification = connection.on_notification, app.show_notification
-    try:
+    with nullcontext() if connection is None else telling(app, connection):
         await app.run_async()
-    finally:
-        if connection is not None:
-            connection.on_state = reported
-            connection.on_notification = told
     if app.failure is not None:
         raise app.failure
     if app.return_code:

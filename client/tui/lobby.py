@@ -27,7 +27,7 @@ from client.tui.new_room import NewRoom
 from client.tui.replay import ReplayScreen
 from client.tui.requests import Requests
 from client.tui.room import RoomScreen, Visit
-from client.tui.sheets import Menu
+from client.tui.sheets import Menu, MenuEntry
 from server.commands import Create
 from server.events import Occupant
 from server.protocol.messages import RoomSummary
@@ -112,7 +112,8 @@ def lobby_rows(
     )
     rows: list[Row] = []
     for heading, entries in sections:
-        found = [row for row in entries if wanted.casefold() in row.text.casefold()]
+        clean = [Row(row.kind, row.key, words.quoted(row.text)) for row in entries]
+        found = [row for row in clean if wanted.casefold() in row.text.casefold()]
         if found:
             rows += [Row("heading", heading, heading), *found]
     return rows
@@ -203,6 +204,9 @@ class LobbyScreen(Screen[None]):
         self._reload_is_due = False
         #: The first entry, which is highlighted until the user chooses another one.
         self._first_key: str | None = None
+        self._highlighted: str | None = None
+        #: The row whose board is shown or fetched (kind, key), and its ply; None without one.
+        self._previewed: tuple[str, str, int] | None = None
 
     def compose(self) -> ComposeResult:
         yield Static(id="lobby-title", markup=False)
@@ -249,6 +253,8 @@ class LobbyScreen(Screen[None]):
         except PlyroomError as error:
             self._problem = str(error)
         self._draw()
+        if self.is_current:
+            self._start_preview()
 
     def _reload_if_due(self) -> None:
         if self._reload_is_due and self.is_current:
@@ -274,7 +280,7 @@ class LobbyScreen(Screen[None]):
 
     def on_resize(self) -> None:
         """Shows the small board only where there is space for it."""
-        self._show_preview()
+        self._start_preview()
 
     def _show_preview(self) -> bool:
         """Shows or hides the small board; returns whether it is there."""
@@ -310,16 +316,18 @@ class LobbyScreen(Screen[None]):
             )
             for row in self._rows
         ]
-        same = [(option.id, str(option.prompt)) for option in options] == [
-            (option.id, str(option.prompt)) for option in listed.options
-        ]
-        if not same:
+        ids = [option.id for option in options]
+        if ids == [option.id for option in listed.options]:
+            for index, option in enumerate(options):
+                if str(option.prompt) != str(listed.get_option_at_index(index).prompt):
+                    listed.replace_option_prompt_at_index(index, option.prompt)
+        else:
             listed.clear_options()
             listed.add_options(options)
-            ids = [option.id for option in options]
             is_chosen = key in ids and key != self._first_key
             self._first_key = ids[1] if len(ids) > 1 else None
             listed.highlighted = ids.index(key) if is_chosen else 1 if len(ids) > 1 else None
+            self._show_preview()
         hint = "Enter open  n new room  / filter  ? help  q leave"
         if not self._rows:
             hint = f"Nothing contains {self._wanted!r}. Esc shows all." if self._wanted else hint
@@ -327,11 +335,24 @@ class LobbyScreen(Screen[None]):
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Shows the board of a room or a replay that stays highlighted."""
-        if event.option.id != self._first_key:
+        if event.option.id == self._highlighted:
+            return  # the list was built anew
+        self._highlighted = event.option.id
+        if self._highlighted != self._first_key:
             self._notice = ""
-        kind, _, key = (event.option.id or "").partition(" ")
-        if self._show_preview():
-            self.run_worker(self._preview(kind, key), group="preview", exclusive=True)
+        self._start_preview()
+
+    def _start_preview(self) -> None:
+        """Fetches the board of the highlighted entry, unless it is there or on its way already."""
+        at = self.query_one("#rows", OptionList).highlighted
+        if not self._show_preview() or at is None:
+            return
+        row = self._rows[at]
+        room = self._rooms.get(row.key) if row.kind == "room" else None
+        wanted = (row.kind, row.key, 0 if room is None else room.ply)
+        if wanted != self._previewed:
+            self._previewed = wanted
+            self.run_worker(self._preview(row.kind, row.key), group="preview", exclusive=True)
 
     async def _preview(self, kind: str, key: str) -> None:
         import asyncio
@@ -349,6 +370,7 @@ class LobbyScreen(Screen[None]):
             ply = len(record.moves)
             views = await requests.views(record.match, ply, ply)
         except PlyroomError:
+            self._previewed = None
             return  # the list says what is wrong, if it lasts
         self.query_one("#preview-title", Static).update(Text(record.title, style="bold"))
         self._board.show(record.view, views[0], (), False, {})
@@ -457,7 +479,7 @@ class LobbyScreen(Screen[None]):
 
     def action_help(self) -> None:
         """Lists the keys."""
-        entries = [(f"{word} ({key})", text) for key, word, text in KEYS]
+        entries = [MenuEntry(f"{word} ({key})", text, word) for key, word, text in KEYS]
         self.app.push_screen(Menu("What you can do here", entries), self._chosen)
 
     def _chosen(self, word: str | None) -> None:
@@ -467,7 +489,7 @@ class LobbyScreen(Screen[None]):
             "reload": self.action_reload,
             "quit": self.action_leave,
         }
-        if word is not None and (action := actions.get(word.split(" ")[0])) is not None:
+        if word is not None and (action := actions.get(word)) is not None:
             action()
 
     def action_leave(self) -> None:

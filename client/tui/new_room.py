@@ -23,11 +23,13 @@ from server.time_controls import TimeControlError, format_control, parse_people
 FIRST_LEVEL = 3
 #: The personas of the computer.
 PERSONAS = ("average", "swindler", "random")
-#: The clocks to choose from, as people write them; "" is none.
-CLOCKS = ("", "1+0", "3+2", "5+3", "10+5", "15+10", "30+20", "10+3x30")
+#: The usual clocks, as people write them and in the order of the browser's sheet; "" is none.
+CLOCKS = ("", "1+0", "3+2", "5+3", "10+5", "15+10", "30+0")
 #: What the line for the start position asks for, and the last line of the sheet.
 PLACEHOLDER = "Start position as text; for chess a FEN (or leave empty)"
 HINT = "Arrows choose, Enter creates the room, Esc goes back"
+#: Whether a room is in the list at first: for a friend, on one screen, and with any other opponent.
+LISTED_AT_FIRST = {"friend": "no", "screen": "no", "": "yes"}
 #: Who sees the AI's thinking.
 THINKING: tuple[tuple[ThinkingSetting, str], ...] = (
     ("all", "everyone sees it"),
@@ -53,6 +55,11 @@ class Field:
     def step(self, steps: int) -> None:
         """Chooses another value, round and round."""
         self.index = (self.index + steps) % len(self.values)
+
+    def choose(self, value: str) -> None:
+        """Chooses a value if the field has it; otherwise the field keeps its own."""
+        if value in self.values:
+            self.index = list(self.values).index(value)
 
 
 def fields_of(game: GameInfo, strategies: Sequence[str]) -> list[Field]:
@@ -81,10 +88,38 @@ def fields_of(game: GameInfo, strategies: Sequence[str]) -> list[Field]:
             "You play", ("0", "1", "random"), ("the first side", "the second side", "a random side")
         ),
         *options,
-        Field("Clock", CLOCKS, [clock or "none" for clock in CLOCKS]),
+        Field("Clock", CLOCKS, [clock or "untimed" for clock in CLOCKS]),
         Field("In the list", ("yes", "no"), ("where it may be seen", "only by its link")),
         Field("Thinking", [value for value, _ in THINKING], [text for _, text in THINKING]),
     ]
+
+
+def fields_after(before: Sequence[Field], game: GameInfo, strategies: Sequence[str]) -> list[Field]:
+    """The fields for another game, with the values chosen before where it has them too."""
+    fields = fields_of(game, strategies)
+    chosen = {field.name: field.value for field in before}
+    for field in fields:
+        if field.name in chosen:
+            field.choose(chosen[field.name])
+    return fields
+
+
+def step_field(fields: Sequence[Field], number: int, steps: int, listed: dict[str, str]) -> None:
+    """Changes the value of a field. `listed` has whether a room is in the list by the kind of its
+    opponent: with another kind the sheet shows what was chosen for that one.
+    """
+    by_name = {field.name: field for field in fields}
+    opponent, listing = by_name["Opponent"], by_name["In the list"]
+    before = _listed_as(opponent.value)
+    fields[number].step(steps)
+    if (kind := _listed_as(opponent.value)) != before:
+        listed[before] = listing.value
+        listing.choose(listed.get(kind, LISTED_AT_FIRST[kind]))
+
+
+def _listed_as(opponent: str) -> str:
+    """The key of LISTED_AT_FIRST for an opponent."""
+    return opponent if opponent in LISTED_AT_FIRST else ""
 
 
 def create_command(
@@ -143,6 +178,7 @@ class Fields(Widget, can_focus=True):
         self._game = Field("Game", ids, [game.title for game in games], at)
         self.below = fields_of(games[at], strategies)
         self.at = 0
+        self._listed: dict[str, str] = {}
 
     @property
     def game(self) -> GameInfo:
@@ -175,9 +211,11 @@ class Fields(Widget, can_focus=True):
 
     def action_step(self, steps: int) -> None:
         """Changes the value of the field."""
-        self._all[self.at].step(steps)
-        if self.at == 0:
-            self.below = fields_of(self.game, self._strategies)
+        if self.at > 0:
+            step_field(self.below, self.at - 1, steps, self._listed)
+        else:
+            self._game.step(steps)
+            self.below = fields_after(self.below, self.game, self._strategies)
         self.refresh(layout=True)
 
     def on_click(self, event: Click) -> None:
@@ -217,9 +255,7 @@ class NewRoom(ModalScreen[Create | None]):
             yield self._fields
             yield Input(id="start", placeholder=PLACEHOLDER)
             yield Static(id="problem", markup=False)
-            yield Static(
-                Text("Arrows choose, Enter creates the room, Esc goes back"), classes="hint"
-            )
+            yield Static(Text(HINT), classes="hint")
 
     def on_mount(self) -> None:
         """Begins with the fields."""

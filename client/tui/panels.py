@@ -6,10 +6,14 @@ This module does no I/O and contains no rules: `may` decides what a bar offers.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from client.model import Model
 from client.terminal import names, words
+from client.terminal.board import draw_board, piece_letters
 from client.terminal.commands import CommandName, is_permitted
 from client.terminal.wrapping import visible_width
+from client.tui.picture import piece_texts
 from engine.view import BoardView, PositionView
 from server.protocol.messages import Played
 
@@ -23,10 +27,15 @@ CHANCE_WIDTH = 20
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A sentence with the commands that answer it, each with the word for it."""
+    """A sentence with the commands that answer it, each with the word for it.
+
+    `claim_ms` is the time from the last `presence` until the viewer may claim the match, of which
+    the sentence does not tell; None where nothing is to be claimed later.
+    """
 
     text: str
     answers: tuple[tuple[str, str], ...]
+    claim_ms: int | None = None
 
 
 def offers(model: Model) -> list[Offer]:
@@ -78,12 +87,13 @@ def _absences(model: Model) -> Iterator[Offer]:
             claims = (CommandName.CLAIM_WIN, CommandName.CALL_DRAW, CommandName.LET_AI_PLAY)
             yield Offer(f"{name} has gone.", _answers(model, *claims))
         elif model.my_seat is not None:
-            yield Offer(f"{name} has gone.", _answers(model, CommandName.ABORT))
+            yield Offer(f"{name} has gone.", _answers(model, CommandName.ABORT), left_ms)
 
 
 def _between_matches(model: Model) -> Iterator[Offer]:
     if model.match is not None and model.match.over is not None:
-        result = words.result_text(words.board_of(model), model.match.over, model.my_seat)
+        board, seat = words.board_of(model), words.result_seat(model)
+        result = words.result_text(board, model.match.over, seat)
         commands = (CommandName.REMATCH, CommandName.EASIER, CommandName.HARDER)
         yield Offer(result, _answers(model, *commands))
     elif model.my_seat is None and None in model.seats:
@@ -245,3 +255,23 @@ def people_lines(model: Model) -> list[str]:
     if model.thinking_setting in words.THINKING_SETTING_TEXTS:
         lines.append(words.THINKING_SETTING_TEXTS[model.thinking_setting])
     return lines
+
+
+# --- below the board
+
+
+def notes(board: BoardView, view: PositionView, is_ascii: bool) -> list[str]:
+    """The lines of line mode below a board, without its signs and the state of the match. Pieces
+    have the figures of the picture.
+    """
+
+    def pressed(targets: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(each for each in targets if board.targets.get(each) == ())
+
+    marks = {mark: pressed(cells) for mark, cells in view.marks.items()}
+    plain = replace(view, marks=marks, last=pressed(view.last))
+    figures, letters = piece_texts(board, is_ascii), piece_letters(board)
+    lines = draw_board(board, plain, state="").notes[:-1]
+    for name in board.kinds:
+        lines = tuple(line.replace(f"({letters[name]})", f"({figures[name]})") for line in lines)
+    return list(lines)

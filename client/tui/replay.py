@@ -27,7 +27,7 @@ from client.terminal.replay import Views, move_numbers, ply_lines, title_lines
 from client.tui.board_pane import BoardPane
 from client.tui.panels import move_rows
 from client.tui.requests import GLASS_DEPTH, Requests
-from client.tui.sheets import Menu, TextSheet
+from client.tui.sheets import Menu, MenuEntry, TextSheet
 from engine.view import PositionView
 from server.commands import AiSeat, Create, MySeat
 
@@ -423,12 +423,9 @@ class ReplayScreen(Screen[None]):
             return
         if self._typing == "export":
             self.run_worker(self._export(Path(text).expanduser()))
-        elif self._branch is None:
-            self.run_worker(self._leave_match(self.ply, (text,), 1))
         else:
-            branch = self._branch
-            moves = [move.move for move in branch.line.moves[: branch.shown]]
-            self.run_worker(self._leave_match(branch.ply, (*moves, text), len(moves) + 1))
+            ply, moves = self._shown_line()
+            self.run_worker(self._leave_match(ply, (*moves, text), len(moves) + 1))
 
     def _close_entry(self) -> None:
         self.query_one("#replay-entry", Input).display = False
@@ -466,10 +463,13 @@ class ReplayScreen(Screen[None]):
             )
             self._draw()
             return
-        branch = self._branch
-        moves = [move.move for move in branch.line.moves[: branch.shown]] if branch else []
-        ply = branch.ply if branch is not None else self.ply
-        self.run_worker(self._play_on(ply, moves))
+        self.run_worker(self._play_on(*self._shown_line()))
+
+    def _shown_line(self) -> tuple[int, tuple[str, ...]]:
+        """The position that is shown: a ply of the match, and the other moves from there on."""
+        if (branch := self._branch) is None:
+            return self.ply, ()
+        return branch.ply, tuple(move.move for move in branch.line.moves[: branch.shown])
 
     async def _play_on(self, ply: int, moves: Sequence[str]) -> None:
         try:
@@ -520,12 +520,12 @@ class ReplayScreen(Screen[None]):
         self.run_worker(self._show_search(), group="glass", exclusive=True)
 
     async def _show_search(self) -> None:
-        record = self._record
+        record, (ply, moves) = self._record, self._shown_line()
         self._message = "Searching ..."
         self._draw()
         try:
             log = await self._requests.search_log(
-                record.game, record.options, record.match, self.ply
+                record.game, record.options, record.match, ply, moves
             )
         except PlyroomError as error:
             self._message = f"error: {error}"
@@ -538,13 +538,11 @@ class ReplayScreen(Screen[None]):
 
     def action_help(self) -> None:
         """Lists the keys."""
-        entries = [(f"{key} ({word})", text) for key, word, text in KEYS]
+        entries = [MenuEntry(f"{key} ({word})", text, word) for key, word, text in KEYS]
         self.app.push_screen(Menu("The keys of a replay", entries), self._chosen)
 
-    def _chosen(self, entry: str | None) -> None:
+    def _chosen(self, word: str | None) -> None:
         """Does what was chosen in the list of keys."""
-        if entry is None:
-            return
         actions: dict[str, Callable[[], None]] = {
             "next": lambda: self.action_step(1),
             "back": lambda: self.action_step(-1),
@@ -562,7 +560,6 @@ class ReplayScreen(Screen[None]):
             "glass": self.action_glass,
             "quit": self.action_leave,
         }
-        word = entry.rpartition("(")[2].removesuffix(")")
         if word in actions:
             actions[word]()
 

@@ -117,9 +117,18 @@ class Requests:
         """The move that a text means at a ply of a match."""
         return await asyncio.to_thread(fetch_reading, self.address, match, ply, text)
 
-    async def search_log(self, game: str, options: dict[str, str], match: str, ply: int) -> str:
-        """The log of an alpha-beta search of a position of a match, made on this machine."""
-        line = await asyncio.to_thread(fetch_position, self.address, match, ply)
+    async def search_log(
+        self,
+        game: str,
+        options: dict[str, str],
+        match: str,
+        ply: int,
+        moves: tuple[str, ...] = (),
+    ) -> str:
+        """The log of an alpha-beta search, made on this machine, of the position after a ply of a
+        match and these other moves.
+        """
+        line = await self.line(match, ply, moves)
         command = teach_command(
             f"--game={game}",
             *[f"--option={name}={value}" for name, value in options.items()],

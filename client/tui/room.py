@@ -4,15 +4,12 @@ Line mode runs behind the screen: it keeps the model, executes what is typed and
 the screen draws the model. So every word of line mode works here too.
 """
 
-import asyncio
-import io
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from msgspec.structs import replace
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -28,9 +25,7 @@ from client.errors import PlyroomError, Refused
 from client.messages import RoomMessage
 from client.model import Model
 from client.terminal import words
-from client.terminal.board import DrawnBoard, draw_board, piece_letters
-from client.terminal.clocks import clock_of, side_text
-from client.terminal.colours import NO_COLOURS
+from client.terminal.clocks import clock_of, side_text, standing_text
 from client.terminal.commands import (
     HELP,
     is_permitted,
@@ -38,25 +33,26 @@ from client.terminal.commands import (
     move_words,
     sorted_ids,
 )
-from client.terminal.line import QUESTIONS, LineMode
-from client.terminal.output import Output
+from client.terminal.line import LineMode
 from client.terminal.wrapping import visible_width, wrap
 from client.tui.board_pane import BoardPane
 from client.tui.entry import Completion, Entry
+from client.tui.lines import LineQueue, ScreenOutput
 from client.tui.panels import (
     Offer,
     large_time,
     moves_lines,
+    notes,
     offers,
     people_lines,
     player_text,
     thinking_lines,
 )
 from client.tui.picking import buttons, choice_keys
-from client.tui.picture import half_blocks, piece_texts
+from client.tui.picture import half_blocks
 from client.tui.requests import GLASS_DEPTH, Requests
-from client.tui.sheets import Choice, Menu, Question, TextSheet
-from engine.view import BoardView, MoveView, PositionView
+from client.tui.sheets import Choice, Menu, MenuEntry, Question, TextSheet
+from engine.view import MoveView
 from server.commands import Move
 from server.protocol.messages import Answer, CommandFrame, Thinking
 from server.rooms.clock import sides_at
@@ -91,6 +87,10 @@ KEYS = (
     ("?", "help", "what may be done now"),
     ("q", "quit", "leave the room"),
 )
+#: The words that say nothing alone: choosing one in the menu puts it into the input line.
+NEED_MORE = {
+    "/", "name", "mute", "unmute", "mute-all", "unmute-all", "next", "ai", "allow-help"
+}  # fmt: skip
 #: The words of this screen that line mode does not have.
 OWN_WORDS = {word: key for key, word, _ in KEYS if word not in ("help", "quit")}
 
@@ -107,57 +107,6 @@ class Visit:
     sit: bool = False
     invite: bool = False
     requests: Requests | None = None
-
-
-class LineQueue:
-    """The lines that the user has sent, for line mode."""
-
-    def __init__(self) -> None:
-        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
-
-    def put(self, line: str) -> None:
-        """Adds a line."""
-        self._lines.put_nowait(line)
-
-    async def next(self) -> str | None:
-        """Returns the next line."""
-        return await self._lines.get()
-
-
-class ScreenOutput(Output):
-    """What line mode prints, for the screen's log; its prompts go to the input line."""
-
-    def __init__(self, screen: "RoomScreen") -> None:
-        super().__init__(io.StringIO(), io.StringIO(), interactive=True, colours=NO_COLOURS)
-        self._screen = screen
-        self._has_prompt = False
-
-    @property
-    def has_prompt(self) -> bool:
-        return self._has_prompt
-
-    @property
-    def width(self) -> int:
-        return self._screen.size.width
-
-    def print(self, text: str | DrawnBoard) -> None:
-        if isinstance(text, str):
-            self._screen.log_line(text, is_notice=False)
-
-    def report(self, text: str) -> None:
-        self._screen.log_line(text, is_notice=True)
-
-    def prompt(
-        self, prompt: str, is_waiting: bool = False, clocks: Callable[[], str] = str
-    ) -> None:
-        self._has_prompt = True
-        self._screen.ask(prompt)
-
-    def clear_prompt(self) -> None:
-        self._has_prompt = False
-
-    def end_prompt(self) -> None:
-        self._has_prompt = False
 
 
 class RoomScreen(Screen[None]):
@@ -244,8 +193,10 @@ class RoomScreen(Screen[None]):
         self._letters: dict[str, str] = {}
         self._lettered_at: tuple[str, int] = ("", -1)
         self._thinking_timer: Timer | None = None
-        #: When the present `gone_ms` arrived, in seconds of the loop.
+        #: When the present `gone_ms` arrived, in seconds of the monotonic clock.
         self._presence_at_s = 0.0
+        #: Whether the message says that no clock goes down, with a time that changes.
+        self._shows_standing = False
         self._mode: LineMode | None = None
         self._board = BoardPane(colours, is_ascii, id="board")
         self._unread = 0
@@ -280,7 +231,7 @@ class RoomScreen(Screen[None]):
             visit.address,
             visit.room,
             self._lines,
-            ScreenOutput(self),
+            ScreenOutput(self.log_line, self._show_prompt, self._ask, lambda: self.size.width),
             sit=visit.sit,
             brief=True,
             invite=visit.invite,
@@ -343,14 +294,14 @@ class RoomScreen(Screen[None]):
         if self.is_mounted:
             self._draw()
 
-    def ask(self, prompt: str) -> None:
-        """Shows the prompt of line mode; a question that it asks becomes a sheet."""
-        if prompt in QUESTIONS.values():
-            question = prompt.removesuffix(" yes or no")
-            self.app.push_screen(
-                Question(question), lambda is_yes: self._lines.put("yes" if is_yes else "no")
-            )
-            return
+    def _ask(self, question: str) -> None:
+        """Asks a question of line mode in a sheet."""
+        self.app.push_screen(
+            Question(question), lambda is_yes: self._lines.put("yes" if is_yes else "no")
+        )
+
+    def _show_prompt(self, prompt: str) -> None:
+        """Shows the prompt of line mode in the input line."""
         if self.is_mounted:
             self.query_one("#entry", Input).placeholder = prompt
 
@@ -465,7 +416,7 @@ class RoomScreen(Screen[None]):
         bar.update(lines)
 
     def _offer_text(self, offer: Offer) -> Text:
-        text = Text(self._with_countdown(offer.text), style="bold")
+        text = Text(self._with_countdown(offer), style="bold")
         first = offers(self.model)[0].answers == offer.answers
         for number, (word, label) in enumerate(offer.answers):
             text.append("  ")
@@ -475,17 +426,13 @@ class RoomScreen(Screen[None]):
             text.append_text(button)
         return text
 
-    def _with_countdown(self, text: str) -> str:
-        """The sentence about a player who has gone, with the time until a claim."""
-        model = self.model
-        if not text.endswith(" has gone.") or model.claims_of_absence:
-            return text
-        left = [each for each in model.gone_ms if each is not None]
-        if not left:
-            return text
+    def _with_countdown(self, offer: Offer) -> str:
+        """The sentence of an offer; about a player who has gone with the time until a claim."""
+        if offer.claim_ms is None:
+            return offer.text
         since_ms = 1000 * (time.monotonic() - self._presence_at_s)
-        left_s = max(0, round((max(left) - since_ms) / 1000))
-        return f"{text} You may claim the match in {left_s} s, or wait."
+        left_s = max(0, round((offer.claim_ms - since_ms) / 1000))
+        return f"{offer.text} You may claim the match in {left_s} s, or wait."
 
     def _draw_message(self) -> None:
         state = ""
@@ -496,10 +443,14 @@ class RoomScreen(Screen[None]):
         is_told = any(offer.text == self._notice for offer in offers(model))
         notice = "" if is_told else self._notice
         text = Text(notice or words.quoted(state))
+        standing = standing_text(model, self._visit.connection.server_ms())
         if self._notice.startswith("error:"):
             text = Text(self._notice.removeprefix("error: "), style="bold")
             if self._board.colours:
                 text.stylize("red")
+        self._shows_standing = bool(standing)
+        if standing:
+            text.append(f"  ({standing})", style="bold")
         if self._cell_text:
             text.append(f"  {self._cell_text}", style="not bold dim")
         for move in others:
@@ -598,6 +549,8 @@ class RoomScreen(Screen[None]):
         has_clock = match is not None and match.clock is not None and match.over is None
         if has_clock:
             self._draw_players()
+        if self._shows_standing:
+            self._draw_message()
         if any(each is not None for each in self.model.gone_ms):
             self._draw_offers()
 
@@ -614,9 +567,8 @@ class RoomScreen(Screen[None]):
         """Executes a line: a word of this screen, or what line mode understands."""
         word = line.strip().lower()
         is_move = bool(matching_moves(line, self.model.moves)) or word in move_words(self.model)
-        key = OWN_WORDS.get(word) or (word if word in OWN_WORDS.values() else None)
-        if not is_move and key is not None and len(word) > 1:
-            self.action_key(key)
+        if not is_move and word in OWN_WORDS:
+            self.action_key(OWN_WORDS[word])
         elif not is_move and word in ("help", "?"):
             self.action_menu()
         elif not is_move and word in ("quit", "exit", "q"):
@@ -796,15 +748,13 @@ class RoomScreen(Screen[None]):
         """Executes a word of the menu, or puts it into the line if it needs more."""
         if word is None:
             return
-        name = word.split(" (")[0]
         entry = self.query_one("#entry", Input)
-        needs_more = ("/", "name", "mute", "unmute", "mute-all", "unmute-all", "next", "ai")
-        if name in needs_more or (name == "allow-help"):
-            entry.value = name if name == "/" else f"{name} "
+        if word in NEED_MORE:
+            entry.value = word if word == "/" else f"{word} "
             entry.focus()
             entry.action_end()
         else:
-            self.execute(name)
+            self.execute(word)
 
     def action_leave(self) -> None:
         """Leaves the room; asks first while the user's match runs."""
@@ -851,30 +801,13 @@ class RoomScreen(Screen[None]):
         ]
 
 
-def menu_entries(model: Model) -> list[tuple[str, str]]:
-    """What the viewer may do now: words, and the keys of the screen in brackets, each with its
-    meaning.
-    """
-    entries = [(name.value, text) for _, name, text in HELP if is_permitted(name, model)]
-    own = [(f"{word} ({key})", text) for key, word, text in KEYS if word not in ("help", "quit")]
-    say = [("/", "say something to the room: / and a text, such as /hello")]
-    ask = [("/help", "ask the room's bot what it can answer")] if model.chat_commands else []
-    shown = [entry for entry in entries if entry[0] not in ("help", "board")]
-    return [*say, *ask, *shown, *own]
-
-
-def notes(board: BoardView, view: PositionView, is_ascii: bool) -> list[str]:
-    """The lines of line mode below a board, without its signs and the state of the match. Pieces
-    have the figures of the picture.
-    """
-
-    def pressed(targets: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(each for each in targets if board.targets.get(each) == ())
-
-    marks = {mark: pressed(cells) for mark, cells in view.marks.items()}
-    plain = replace(view, marks=marks, last=pressed(view.last))
-    figures, letters = piece_texts(board, is_ascii), piece_letters(board)
-    lines = draw_board(board, plain, state="").notes[:-1]
-    for name in board.kinds:
-        lines = tuple(line.replace(f"({letters[name]})", f"({figures[name]})") for line in lines)
-    return list(lines)
+def menu_entries(model: Model) -> list[MenuEntry]:
+    """What the viewer may do now: words, and the keys of the screen in brackets."""
+    words_now = [(name.value, text) for _, name, text in HELP if is_permitted(name, model)]
+    shown = [MenuEntry(word, text, word) for word, text in words_now]
+    shown = [entry for entry in shown if entry.word not in ("help", "board")]
+    own = [MenuEntry(f"{word} ({key})", text, word) for key, word, text in KEYS]
+    own = [entry for entry in own if entry.word in OWN_WORDS]
+    say = [MenuEntry("/", "say something to the room: / and a text, such as /hello", "/")]
+    ask = [MenuEntry("/help", "ask the room's bot what it can answer", "/help")]
+    return [*say, *(ask if model.chat_commands else []), *shown, *own]

@@ -1,7 +1,7 @@
 """The sheets over a screen: questions, choices, texts and the menu of what may be done."""
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -84,6 +84,14 @@ class Choice(ModalScreen[int | None]):
         self.dismiss(None)
 
 
+class MenuEntry(NamedTuple):
+    """A line of a menu: its label, what it does, and the word that choosing it returns."""
+
+    label: str
+    text: str
+    word: str
+
+
 class Menu(ModalScreen[str | None]):
     """Lists what may be done now: keys above, then words. Choosing a word returns it."""
 
@@ -94,16 +102,16 @@ class Menu(ModalScreen[str | None]):
     )
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,ctrl+c,question_mark", "drop", "back")]
 
-    def __init__(self, heading: str, entries: Sequence[tuple[str, str]]) -> None:
+    def __init__(self, heading: str, entries: Sequence[MenuEntry]) -> None:
         super().__init__()
         self._heading = heading
         self._entries = entries
 
     def compose(self) -> ComposeResult:
-        wide = max((len(word) for word, _ in self._entries), default=0)
+        wide = max((len(entry.label) for entry in self._entries), default=0)
         options = [
-            Option(Text(f"{word:<{wide}}  {text}", no_wrap=True, overflow="ellipsis"))
-            for word, text in self._entries
+            Option(Text(f"{entry.label:<{wide}}  {entry.text}", no_wrap=True, overflow="ellipsis"))
+            for entry in self._entries
         ]
         with Vertical(id="sheet"):
             yield Static(Text(self._heading), markup=False)
@@ -112,7 +120,7 @@ class Menu(ModalScreen[str | None]):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Returns the chosen word."""
-        self.dismiss(self._entries[event.option_index][0])
+        self.dismiss(self._entries[event.option_index].word)
 
     def action_drop(self) -> None:
         """Chooses nothing."""

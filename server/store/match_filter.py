@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from server.events import DRAWN_ENDS
+from server.events import DRAWN_ENDS, has_result
 from server.time_controls import UNTIMED, Speed
 
 #: The wanted result: the player won or lost, the match was drawn, or that seat won.
@@ -33,7 +33,7 @@ def winner_of(winner: int | None, how: str) -> int:
     """The column `winner` of a match that this seat won, or nobody, and that ended like this."""
     if winner is not None:
         return winner
-    return DRAWN if how in DRAWN_ENDS else NO_RESULT
+    return DRAWN if has_result(winner, how) else NO_RESULT
 
 
 def parse_winner(over: bytes) -> int:

@@ -101,7 +101,7 @@ def test_the_full_screen_has_every_word_of_line_mode() -> None:
     turn = Turn(room="r", v=1, match="m", ply=0, moves=(MoveView("a", ("a",), "a"),), claim="50")
     match = MatchState(id="m", number=1, start="", rules="", seats=(level, level), moves=())
     model = Model(room="r", seats=(level, None), may=None, turn=turn, match=match)
-    listed = {word.split(" (")[0] for word, _ in menu_entries(model)}
+    listed = {entry.word for entry in menu_entries(model)}
     # The board is always there, and ? lists these words.
     shown = {CommandName.BOARD.value, CommandName.HELP.value}
     assert {name.value for name in CommandName} - shown <= listed

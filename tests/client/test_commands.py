@@ -375,6 +375,7 @@ def test_the_best_moves_are_followed_by_what_the_search_cut_off() -> None:
         (MatchResult(1, "resign", "Red resigned"), "Yellow wins: Red resigned."),
         (MatchResult(None, "failure", "the AI broke"), "No result: the AI broke."),
         (MatchResult(1, "flag", "Red ran out of time"), "Yellow wins: Red ran out of time."),
+        (MatchResult(0, "board", "Red has joined both edges"), "Red wins: joined both edges."),
         (MatchResult(None, "verdict", "the arbiter ended it"), "Match over: the arbiter ended it."),
     ],
 )
@@ -382,6 +383,14 @@ def test_a_result_names_the_winner_and_the_reason(over: MatchResult, text: str) 
     """An unknown termination, of a newer server, is shown by its reason."""
     board = CONNECT_FOUR.description.view if CONNECT_FOUR.description else None
     assert words.result_text(board, over) == text
+
+
+def test_a_result_that_names_its_winner_is_one_sentence_for_each_player() -> None:
+    """The winner's name is not said again; for the other player it stays in the reason."""
+    board = CONNECT_FOUR.description.view if CONNECT_FOUR.description else None
+    over = MatchResult(0, "board", "Red has joined both edges")
+    assert words.result_text(board, over, 0) == "You won: joined both edges."
+    assert words.result_text(board, over, 1) == "You lost: Red has joined both edges."
 
 
 def test_a_move_is_printed_with_its_number_side_and_notation() -> None:

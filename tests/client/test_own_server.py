@@ -2,13 +2,15 @@
 
 import json
 import stat
+import sys
 from pathlib import Path
 
 import pytest
 
-from client.own_server import running_server
+from client.errors import Unreachable
+from client.own_server import LOG_NAME, own_server, running_server
 from client.subcommands.options import typed, user_folder
-from server.address_file import ADDRESS_FILE, ServerAddress, announced_address, read_address
+from server.address_file import ADDRESS_FILE, IN_USE, ServerAddress, announced_address, read_address
 from tests.client.test_replay import http_server
 
 HERE = "22fbfbc44d790704"
@@ -51,6 +53,20 @@ def test_only_the_folders_own_installation_is_its_server(tmp_path: Path) -> None
             assert running_server(tmp_path) is None
     with announced_address(tmp_path, ServerAddress(str(address), HERE)):
         assert running_server(tmp_path) is None
+
+
+async def test_a_failed_start_is_told_by_the_server_that_failed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """What an earlier server wrote to the same log is not its reason: it would be waited for."""
+    (tmp_path / LOG_NAME).write_text(f"Error: {IN_USE} (process 7) uses the data folder\n")
+    program = [sys.executable, "-c", "import sys; sys.exit('Error: no space left')"]
+    monkeypatch.setattr("client.own_server.server_command", lambda *arguments: program)
+    with pytest.raises(Unreachable) as refused:
+        async with own_server(tmp_path):
+            raise AssertionError("a server that does not start")
+    assert str(refused.value) == "the server could not be started\n  Error: no space left"
+    assert IN_USE in (tmp_path / LOG_NAME).read_text()
 
 
 def test_the_users_folder_and_how_it_is_typed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,8 @@
 """The lobby and the first screen on the whole terminal, with a scripted server."""
 
 import asyncio
+import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -9,17 +11,21 @@ import msgspec
 import pytest
 from textual.widgets import Input, OptionList
 
-from client.address import Address, parse_address
+from client.address import DEFAULT_SERVER, Address, parse_address
 from client.api import GameInfo, ListedMatch, MatchRecord, MyMatches, OptionInfo
+from client.connection import Connection
 from client.errors import PlyroomError, Unreachable
 from client.terminal.colours import FIXED_COLOURS
 from client.tui.lobby import LobbyScreen, Place, StartScreen, lobby_rows
-from client.tui.new_room import create_command, fields_of
+from client.tui.new_room import CLOCKS, create_command, fields_after, fields_of, step_field
 from client.tui.requests import Requests
+from client.tui.visits import Visits
 from engine.view import PositionView
 from server.commands import AiSeat, MySeat, OpenSeat
 from server.events import Occupant
 from server.protocol.messages import MatchResult, Notification, RoomSummary
+from server.time_controls import format_control, parse_people
+from server.web.client_files import client_folder
 from tests.client.test_replay import match
 from tests.support.full_screen import FullScreen, running
 from tests.support.scripted_server import Close, Link, memory
@@ -58,6 +64,8 @@ class Canned(Requests):
         super().__init__(ADDRESS, "token")
         self.mine = MyMatches()
         self.problem: PlyroomError | None = None
+        #: The rooms whose board was fetched.
+        self.previewed: list[str] = []
 
     async def games(self) -> tuple[GameInfo, ...]:
         return (CHESS, STICKS)
@@ -74,6 +82,7 @@ class Canned(Requests):
         return (listed("f", ADA, BOB, over=WON, finished_ms=1),)
 
     async def last_match(self, room: str) -> MatchRecord | None:
+        self.previewed.append(room)
         return match()[0]
 
     async def match(self, match_id: str) -> MatchRecord:
@@ -174,9 +183,12 @@ def test_the_rows_of_a_lobby() -> None:
     assert [row.key for row in found] == ["New room", "chess"]
 
 
-def test_an_escape_code_in_a_name_is_left_out() -> None:
+def test_an_escape_code_in_a_name_or_a_title_is_left_out() -> None:
     rows = lobby_rows([room("c", Occupant("x", "a\x1b[2Jb"), None)], MyMatches(), (), (), "", "", 0)
     assert rows[1].text == "Chess: a[2Jb against a free seat, playing"
+    titled = msgspec.structs.replace(room("c", BOB, None, state="open"), title="Ch\x1b[2Jess")
+    rows = lobby_rows([titled], MyMatches(), (), (), "", "", 0)
+    assert rows[1].text == "Ch[2Jess: Bob against a free seat"
 
 
 @pytest.mark.parametrize(
@@ -187,15 +199,16 @@ def test_an_escape_code_in_a_name_is_left_out() -> None:
         ("strategy minimax", AiSeat(strategy="minimax"), "public", False),
         ("friend", OpenSeat(), "unlisted", False),
         ("anyone", OpenSeat(), "public", False),
-        ("screen", OpenSeat(), "public", True),
+        ("screen", OpenSeat(), "unlisted", True),
     ],
 )
 def test_the_command_of_the_sheet(
     opponent: str, seat: object, visibility: str, one_screen: bool
 ) -> None:
-    """Each opponent becomes its seat; a friend's room is never in the list."""
+    """Each opponent becomes its seat; a room that waits for nobody else is never in the list."""
     fields = fields_of(CHESS, ("minimax",))
-    fields[0].index = list(fields[0].values).index(opponent)
+    while fields[0].value != opponent:
+        step_field(fields, 0, 1, {})
     command = create_command("c", CHESS, fields, "", 0)
     assert command.seats == (MySeat(), seat)
     assert (command.visibility, command.one_screen) == (visibility, one_screen)
@@ -216,6 +229,34 @@ def test_the_sheet_has_options_and_clocks() -> None:
     assert command.options == {"rows": "1-3-5-7"}
     assert command.clock == "300+3"
     assert command.seats[1] == AiSeat(strategy="minimax")
+
+
+def test_another_game_keeps_what_was_chosen() -> None:
+    """Opponent, side, clock and the rest stay where the other game has them too."""
+    fields = {field.name: field for field in fields_of(CHESS, ("minimax",))}
+    chosen = {"Opponent": "anyone", "You play": "1", "Clock": "15+10", "In the list": "no"}
+    chosen["Thinking"] = "after"
+    for name, value in chosen.items():
+        fields[name].choose(value)
+    kept = {
+        each.name: each.value for each in fields_after([*fields.values()], STICKS, ("minimax",))
+    }
+    assert kept == chosen | {"option rows": "1-2-3"}
+    fields["Opponent"].choose("level 8")
+    opponent = fields_after([*fields.values()], STICKS, ("minimax",))[0]
+    assert opponent.value == "strategy minimax"  # this game has no levels
+
+
+def test_the_usual_clocks_are_those_of_the_browser() -> None:
+    """Both sheets offer the same controls in the same order; the first one is no clock."""
+    source = (client_folder() / "ui/clock/field.js").read_text()
+    table = re.search(r"const USUAL = (\[.*?\]);", source, re.DOTALL)
+    assert table is not None
+    rows = json.loads(re.sub(r",(\s*\])", r"\1", table[1]))
+    usual = [control for row in rows for control in row]
+    parsed = [parse_people(clock) for clock in CLOCKS]
+    assert [each and format_control(each) for each in parsed] == usual
+    assert usual[0] is None
 
 
 async def test_the_lobby_is_live_and_opens_rooms() -> None:
@@ -316,3 +357,112 @@ async def test_the_first_screen_asks_for_a_server() -> None:
         line.value = "example.org:8000/room/x"
         await screen.press("enter")
         assert entered == [None, parse_address("http://example.org:8000")]
+
+
+def test_the_list_is_chosen_for_each_kind_of_opponent() -> None:
+    """A room on one screen is in the list only if that is chosen for it, a friend's never is; and
+    passing these does not list a room against the computer that was to be hidden.
+    """
+    listed: dict[str, str] = {}
+    fields = fields_of(CHESS, ())
+    numbers = {field.name: number for number, field in enumerate(fields)}
+
+    def against(opponent: str) -> str:
+        while fields[0].value != opponent:
+            step_field(fields, 0, 1, listed)
+        return create_command("c", CHESS, fields, "", 0).visibility
+
+    assert against("level 4") == "public"
+    step_field(fields, numbers["In the list"], 1, listed)
+    assert [against("level 5"), against("screen"), against("friend")] == ["unlisted"] * 3
+    step_field(fields, numbers["In the list"], 1, listed)
+    assert against("friend") == "unlisted"
+    against("screen")
+    step_field(fields, numbers["In the list"], 1, listed)
+    assert against("screen") == "public"
+    assert [against("level 6"), against("screen")] == ["unlisted", "public"]
+
+
+async def test_messages_of_the_lobby_leave_the_preview_and_the_notice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """However often rows change, the board of an entry is fetched once for each of its plies, and
+    what was told stays until the user highlights another entry.
+    """
+    monkeypatch.setattr("client.tui.lobby.PREVIEW_S", 0)
+    server = Lobbied(room("c", BOB, ADA, length="1 move", ply=1))
+    requests = Canned()
+
+    def is_fetching() -> bool:
+        return any(each.group == "preview" and not each.is_finished for each in screen.app.workers)
+
+    async with lobby(server, requests) as screen:
+        await screen.shows("1 move", "Tic-tac-toe")
+        shown = screen.app.screen
+        assert isinstance(shown, LobbyScreen)
+        option = shown.query_one(OptionList).options[1]
+        shown._tell("The room refused you.")
+        for watching in range(1, 9):
+            await server.change(room("c", BOB, ADA, length="1 move", ply=1, watching=watching))
+            await screen.shows(f"{watching} watching")
+        # The list was not built anew, so that it stays where it was scrolled to.
+        assert shown.query_one(OptionList).options[1] is option
+        await server.change(room("d", BOB, ADA, length="4 moves"))
+        await screen.shows("4 moves", "The room refused you.", "Tic-tac-toe")
+        await screen.pilot.pause()
+        await screen.until(lambda: not is_fetching(), "the board")
+        assert requests.previewed == ["c"]
+        await server.change(room("c", BOB, ADA, length="2 moves", ply=2))
+        await screen.shows("2 moves")
+        await screen.press("r")
+        await screen.until(lambda: requests.previewed == ["c", "c"], "the next ply")
+        await screen.press("down")
+        await screen.until(lambda: requests.previewed[2:] == ["d"], "the other room")
+        assert shown._notice == ""
+
+
+async def test_another_choice_on_the_first_screen_ends_the_visit_before() -> None:
+    """A server that does not answer is given up for another one, whose lobby tells what waits in
+    other rooms; leaving it goes back to the first screen.
+    """
+    ended: list[Address | None] = []
+    server, links = Lobbied(), []
+
+    async def serve(link: Link) -> None:
+        links.append(link)
+        await server.serve(link)
+
+    @asynccontextmanager
+    async def connect(chosen: Address | None) -> AsyncIterator[tuple[Address, Connection]]:
+        try:
+            if chosen is not None:
+                await asyncio.Future()  # nobody answers
+            async with memory(serve) as connection:
+                yield ADDRESS, connection
+        finally:
+            ended.append(chosen)
+
+    def place(
+        address: Address, connection: Connection, on_failure: Callable[[PlyroomError], None]
+    ) -> Place:
+        return Place(connection, Canned(), FIXED_COLOURS, False, on_failure)
+
+    start = StartScreen(lambda chosen: visits.enter(chosen))
+    async with running(lambda: start, 100, 30) as screen:
+        visits = Visits(screen.app, start, connect, place)
+        await screen.shows("Play on this computer")
+        await screen.press("down", "enter")
+        await screen.shows("Connecting to http://")
+        await screen.press("up", "enter")
+        await screen.shows("You are Ada", "Chess: Mate the king.")
+        assert ended == [parse_address(DEFAULT_SERVER)]
+        told = {"t": "notification", "room": "z", "what": "turn", "text": "Your turn in \x1b[2Jz."}
+        await links[0].send(told)
+        await screen.shows("Your turn in [2Jz.")
+        await screen.press("q")
+        await screen.until(lambda: screen.app.screen is start, "the first screen")
+        await screen.until(lambda: ended[1:] == [None], "the end of the visit")
+        await screen.press("enter")
+        await screen.until(lambda: len(links) == 2, "another visit")
+        await visits.close()
+        assert ended[2:] == [None]

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import cast
 
 from textual.widgets import Input
 
@@ -27,6 +28,18 @@ class Canned(Requests):
 
     def __init__(self) -> None:
         super().__init__(ADDRESS, None)
+        self.searched: list[tuple[int, tuple[str, ...]]] = []
+
+    async def search_log(
+        self,
+        game: str,
+        options: dict[str, str],
+        match: str,
+        ply: int,
+        moves: tuple[str, ...] = (),
+    ) -> str:
+        self.searched.append((ply, moves))
+        return "searched"
 
     async def line(self, match_id: str, ply: int, moves: tuple[str, ...]) -> Line:
         position = load_game("tic-tac-toe").start()
@@ -110,9 +123,11 @@ async def test_the_analysis() -> None:
 
 
 async def test_other_moves_and_playing_on() -> None:
-    """m plays another move from any position; y opens a room from there, on the side to move."""
+    """m plays another move from any position; g searches what is shown, and y opens a room from
+    there, on the side to move.
+    """
     created: list[Create] = []
-    async with replay(create=created.append) as (screen, _):
+    async with replay(create=created.append) as (screen, replayed):
         await screen.press("right", "m")
         line = screen.app.screen.query_one(Input)
         await screen.until(lambda: line.has_focus, "the line")
@@ -122,7 +137,14 @@ async def test_other_moves_and_playing_on() -> None:
         await screen.shows("Other moves: 2. a3")
         await screen.press("m", *"c1", "enter")
         await screen.shows("Other moves: 2. a3 3. c1")
-        await screen.press("y")
+        requests = cast(Canned, replayed._requests)
+        for steps, moves in (((), ("a3", "c1")), (("left",), ("a3",))):
+            await screen.press(*steps, "g")
+            await screen.until(lambda: requests.searched, "a search")
+            assert requests.searched.pop() == (1, moves)  # of what is shown
+            await screen.shows("Alpha-beta, 2 plies deep")
+            await screen.press("escape")
+        await screen.press("right", "y")
         await screen.until(lambda: created, "a room")
         assert created[0].seats == (AiSeat(level=1), MySeat())
         assert created[0].start is not None

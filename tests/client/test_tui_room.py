@@ -1,6 +1,6 @@
 """A room on the whole terminal: keys, mouse and words, with a fake room in the server's place."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -15,7 +15,7 @@ from client.tui.board_pane import BoardPane
 from client.tui.room import RoomScreen, Visit, menu_entries
 from client.tui.sheets import Menu, Question
 from server.commands import AiSeat, Chat, Move, MySeat, OfferDraw, OpenSeat, Resign, Sit, Takeback
-from server.events import Muted, Occupant, Said, SeatLeft
+from server.events import Held, Muted, Occupant, Said, SeatLeft
 from server.ids import IdentityId
 from server.rooms.model import Actor
 from tests.support.fake_room import BOB, CYD, FakeRoom
@@ -23,6 +23,8 @@ from tests.support.full_screen import FullScreen, running
 from tests.support.scripted_server import Link, Message, memory
 
 ADDRESS = parse_address("http://script")
+#: The server's time at first, in ms since 1970.
+START_MS = 1_700_000_000_000
 
 
 class Terminal(FullScreen):
@@ -82,9 +84,11 @@ async def terminal(
     assert not failures
 
 
-def of_two(game: str = "tic-tac-toe") -> FakeRoom:
+def of_two(
+    game: str = "tic-tac-toe", clock: str | None = None, now_ms: Callable[[], int] = int
+) -> FakeRoom:
     """A room of Ada, who is the user, and Bob."""
-    room = FakeRoom(game, (MySeat(), OpenSeat()))
+    room = FakeRoom(game, (MySeat(), OpenSeat()), clock=clock, now_ms=now_ms)
     room.decide(BOB, Sit("sit", 1))
     return room
 
@@ -145,6 +149,27 @@ async def test_offers_are_answered_by_keys_words_and_the_mouse() -> None:
         await screen.pilot.click(offset=(screen.lines()[line].index("accept"), line))
         await screen.sent("accept")
         await screen.until(lambda: moves(room) == ["e2e4"], "taken back")
+
+
+async def test_a_clock_that_does_not_run_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message counts down to when the first turn is due, and says that a held clock stands."""
+    now_ms = [START_MS]
+    room = of_two("tic-tac-toe", "300+3", lambda: now_ms[0])
+    async with terminal(room) as screen:
+        monkeypatch.setattr(screen.room._visit.connection, "server_ms", lambda: now_ms[0])
+        await screen.press("left")
+        await screen.shows("Crosses to move", "(move in 0:30)")
+        now_ms[0] += 20_000
+        screen.room._tick()
+        await screen.shows("(move in 0:10)")
+        await screen.type("b2")
+        await room.act(BOB, Move("m1", 1, "a1"))
+        await screen.until(lambda: len(moves(room)) == 2, "two moves")
+        await screen.hides("move in")
+        match = screen.room.model.match
+        assert match is not None
+        await room.tell(Held(match.id, "maintenance", now_ms[0]))
+        await screen.shows("(clock stopped)")
 
 
 async def test_resigning_asks_first() -> None:
@@ -209,7 +234,7 @@ def test_the_menu_offers_what_the_server_permits(name: CommandName) -> None:
     for may in ((), (PERMITTED_AS[name],)):
         level = Occupant("a", "AI level 3", kind="ai", level=3)
         model = Model(room="r", seats=(None, level), may=may)
-        listed = {word for word, _ in menu_entries(model)}
+        listed = {entry.word for entry in menu_entries(model)}
         assert (name.value in listed) == bool(may)
         assert {each for each in PERMITTED_AS if each.value in listed} == {
             each for each in PERMITTED_AS if is_permitted(each, model)
@@ -221,7 +246,7 @@ async def test_choosing_in_the_menu() -> None:
     room = of_two()
     async with terminal(room) as screen:
         await screen.permit(room, "resign", "mute")
-        listed = [word for word, _ in menu_entries(screen.room.model)]
+        listed = [entry.word for entry in menu_entries(screen.room.model)]
         await screen.press("question_mark", *["down"] * listed.index("mute-all"), "enter")
         entry = screen.room.query_one(Input)
         await screen.until(lambda: entry.value == "mute-all ", "the word in the line")

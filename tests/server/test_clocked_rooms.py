@@ -18,6 +18,7 @@ from server.commands import (
     NextGame,
     Rematch,
     Resign,
+    Stand,
     Tick,
 )
 from server.events import (
@@ -29,6 +30,7 @@ from server.events import (
     Offered,
     Released,
     Required,
+    SeatTaken,
     Started,
     parse_event_body,
 )
@@ -44,12 +46,14 @@ from tests.support.room_log import (
     ADA,
     AI_SEAT,
     BEN,
+    CYD,
     ME,
     SETTINGS,
     LoggedRoom,
     created,
     plain,
     seated,
+    sit,
 )
 
 
@@ -209,7 +213,9 @@ def test_a_side_whose_opponent_cannot_win_draws_by_time() -> None:
 
 
 def test_a_side_that_does_not_show_up_gives_no_result() -> None:
-    """A first turn is due in 10 to 30 seconds, and free until then."""
+    """A first turn is due in 10 to 30 seconds, and free until then. The next player who sits down
+    starts a match, as after an aborted one.
+    """
     played = seated(clock="600")
     wait(played, 29_999)
     assert tick(played) == []
@@ -217,6 +223,9 @@ def test_a_side_that_does_not_show_up_gives_no_result() -> None:
     (over,) = tick(played)
     assert isinstance(over, Finished)
     assert (over.winner, over.how, over.clocks_ms) == (None, "noshow", (600_000, 600_000))
+    played.append(over)
+    played.do(ADA, plain(Stand))
+    assert [type(event) for event in played.do(CYD, sit(0))] == [SeatTaken, Started]
 
 
 def test_nobody_ends_a_match_with_no_time_left() -> None:

@@ -129,6 +129,10 @@ class FakeRoom:
         """Appends an event to the log without a command, before anyone has joined."""
         self._apply(event)
 
+    async def tell(self, event: RoomEvent) -> None:
+        """Appends an event to the log without a command, and sends it."""
+        await self._send_events([self._apply(event)])
+
     def decide(self, actor: Actor, command: Command) -> list[Logged]:
         """Executes a command of any actor; returns its events."""
         now_ms = self._now_ms()

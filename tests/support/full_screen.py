@@ -61,5 +61,5 @@ async def running(
 ) -> AsyncIterator[FullScreen]:
     """Runs an application that begins with this screen until the end of the block."""
     app = PlyroomApp(first)
-    async with app.run_test(size=(columns, rows)) as pilot:
+    async with app.run_test(size=(columns, rows), notifications=True) as pilot:
         yield FullScreen(app, pilot)

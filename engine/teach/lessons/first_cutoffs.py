@@ -105,7 +105,7 @@ of MAX's alpha is an alpha cut.""",
         "C2 returns {pruned[C2]}. That is not its exact value, but it is enough to know that C2 "
         "is worse than {pruned[C1]}.",
         "The search is fail-soft: C2 returns the best value that it found. The search of the "
-        "lesson “Fail-hard and fail-soft” returns beta, which D has lowered to the same "
+        'lesson "Fail-hard and fail-soft" returns beta, which D has lowered to the same '
         "{pruned[C2]}.",
         "The beta cut is its mirror image: solve it in the next lesson.",
     ),

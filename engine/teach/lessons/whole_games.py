@@ -83,7 +83,7 @@ does; 0, no win, but a draw is sure; -1, lost against perfect play.""",
         "In the first search {won.value}: X plays {won.plays} and has three in a row. In the "
         "second {drawn.value}: nobody can force more. In the third {lost.value}: every move "
         "loses, if O plays well.",
-        "O may err, though: minimax assumes the best opponent. See “Average min-max”.",
+        'O may err, though: minimax assumes the best opponent. See "Average min-max".',
         "A search that stops before the end gives an estimate: nothing is promised.",
     ),
     runs=(
