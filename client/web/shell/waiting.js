@@ -12,9 +12,6 @@ import { h } from "./elements.js";
 import { icon } from "./icons.js";
 import { loadStyleSheet } from "./style-sheets.js";
 
-/** What the server tells about a running match, and no answer of `listMyMatches` has. */
-const ONLY_TOLD = ["started", "draw", "takeback"];
-
 /** The bar's style, without which it is not shown. */
 export const styled = loadStyleSheet("shell/waiting.css");
 
@@ -38,8 +35,8 @@ export function drawWaiting([latest, ...others], close) {
 
 /**
  * The model with what waits by an answer of `listMyMatches`, which does not say what is the latest. What
- * the server has told since the request is newer than the answer. What no answer has stays as long as
- * the answer does not contradict it: news of a running match, and the end of one.
+ * the server has told since the request is newer than the answer. The end of a match, which no answer
+ * has, stays as long as the answer does not contradict it.
  * @param {Model} model
  * @param {Model} before the model when the request was sent
  * @param {MyMatches} answer
@@ -50,7 +47,7 @@ export function withWaiting(model, before, { running, notifications = [] }) {
     const known = model.waiting.flatMap((each) => {
         const now = notifications.find(({ room }) => room === each.room);
         const isRunning = running.some(({ room }) => room === each.room);
-        const stays = each.what === "over" ? !now && !isRunning : isRunning && ONLY_TOLD.includes(each.what ?? "");
+        const stays = each.what === "over" && !now && !isRunning;
         return isNewer(each) || stays || now?.text === each.text ? each : (now ?? []);
     });
     const knownRooms = [model.room?.id, ...model.waiting.map(({ room }) => room)];
