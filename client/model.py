@@ -57,8 +57,9 @@ from server.protocol.messages import (
     Turn,
     View,
 )
+from server.rooms.clock import Clock, hold, side_of
 from server.series import Score, add_result, score_between
-from server.time_controls import TimeControlError, parse_control
+from server.time_controls import TimeControl, TimeControlError, parse_control
 
 #: Maximum number of lines of chat in the model; older lines are dropped.
 MAX_CHAT_LINES = 200
@@ -363,10 +364,7 @@ def _started_clock(event: Started, at: int) -> ClockState | None:
     """The clock of a match that starts; None without one, and for one of a newer server."""
     if event.clock is None or event.clocks_ms is None:
         return None
-    try:
-        control = parse_control(event.clock)
-    except TimeControlError:
-        return None
+    control = control_of(event.clock)
     counts = control is not None and control.counts
     count = control.count_of(0) if control is not None else 0
     return ClockState(
@@ -383,13 +381,14 @@ def _pressed(match: MatchState, clock: ClockState, event: Moved, at: int) -> Clo
     if event.clock_ms is None:
         return None
     seat, next_seat = event.seat, event.seat if event.goes_on else 1 - event.seat
-    used_ms = clock.used_ms + (event.spent_ms or 0) if event.goes_on else 0
+    used_ms = clock.used_ms - clock.move_ms + (event.spent_ms or 0) if event.goes_on else 0
     return msgspec.structs.replace(
         clock,
         left_ms=_with_number(clock.left_ms, seat, event.clock_ms),
         since_ms=at,
         running=_running(match, next_seat),
         used_ms=used_ms,
+        move_ms=0,
         stages=_with_number(clock.stages, seat, event.stage),
         periods=_with_number(clock.periods, seat, event.periods),
     )
@@ -418,15 +417,59 @@ def _apply_clock(model: Model, event: TimeAdded | Held | Released) -> Model:
             left_ms = clock.left_ms[event.seat] + event.ms
             clock = replace(clock, left_ms=_with_number(clock.left_ms, event.seat, left_ms))
         case Held():
-            used_ms = clock.used_ms + max(0, event.since_ms - clock.since_ms)
-            since_ms = max(clock.since_ms, event.since_ms)
-            clock = replace(clock, held=event.why, used_ms=used_ms, since_ms=since_ms)
+            clock = _held(clock, event)
         case Released():
             clock = replace(
                 clock, held=None, left_ms=event.clocks_ms, since_ms=event.from_ms,
                 stages=event.stages, periods=event.periods,
             )  # fmt: skip
     return replace(model, match=replace(match, clock=clock))
+
+
+def _held(state: ClockState, event: Held) -> ClockState:
+    """The clock that stands: the side to move is charged up to then."""
+    clock = clock_of(state)
+    if clock is None:
+        return msgspec.structs.replace(state, held=event.why)
+    clock = hold(clock, event.why, event.since_ms)
+    first, second = clock.sides
+    counts = clock.control.counts
+    return msgspec.structs.replace(
+        state, held=clock.held, left_ms=(first.left_ms, second.left_ms), since_ms=clock.since_ms,
+        used_ms=clock.turn_ms, move_ms=clock.move_ms,
+        stages=(first.stage, second.stage) if counts else None,
+        periods=(first.periods, second.periods) if counts else None,
+    )  # fmt: skip
+
+
+def control_of(text: str | None) -> TimeControl | None:
+    """The time control with this text in the log; None for none, and for one of a newer server."""
+    try:
+        return None if text is None else parse_control(text)
+    except TimeControlError:
+        return None
+
+
+def clock_of(state: ClockState | None) -> Clock | None:
+    """The clock of a match; None without one, and for a time control of a newer server."""
+    control = None if state is None else control_of(state.control)
+    if state is None or control is None:
+        return None
+    first, second = (
+        side_of(
+            state.left_ms[seat],
+            (
+                None if state.stages is None else state.stages[seat],
+                None if state.periods is None else state.periods[seat],
+            ),
+        )
+        for seat in range(SEATS)
+    )
+    has_begun = state.running is not None
+    return Clock(
+        control, (first, second), state.running or 0, state.since_ms, state.used_ms, state.move_ms,
+        opened=(has_begun, has_begun), held=state.held,
+    )  # fmt: skip
 
 
 def _control(text: str) -> str | None:
@@ -461,6 +504,7 @@ def _apply_took_back(model: Model, event: TookBack, at: int) -> Model:
             since_ms=max(at, match.clock.since_ms),
             running=_running(match, turn),
             used_ms=event.used_ms,
+            move_ms=0,
             stages=event.stages,
             periods=event.periods,
         )
@@ -488,7 +532,7 @@ def _apply_finished(model: Model, event: Finished) -> Model:
     clock = model.match.clock
     if clock is not None and event.clocks_ms is not None:
         clock = msgspec.structs.replace(
-            clock, left_ms=event.clocks_ms, running=None, used_ms=0, held=None
+            clock, left_ms=event.clocks_ms, running=None, used_ms=0, move_ms=0, held=None
         )
     match = msgspec.structs.replace(
         model.match,

@@ -191,6 +191,11 @@ Termination = Literal[
 DRAWN_ENDS = ("board", "claim", "agreement", "gone", "flag")
 
 
+def has_result(winner: int | None, how: str) -> bool:
+    """Whether a match has a result that this seat won, or nobody, and that ended like this."""
+    return winner is not None or how in DRAWN_ENDS
+
+
 class Finished(Event, frozen=True, tag="finished"):
     """The match ended.
 

@@ -46,9 +46,9 @@ _decode_options = msgspec.json.Decoder(dict[str, str]).decode
 
 
 class Pace:
-    """Gives the work of exports on the event loop a share of its time, all of them together.
+    """Gives all work of exports on the event loop together at most a share of its time.
 
-    Each piece of work runs alone, and a pause in proportion follows.
+    Each piece of work runs alone, and a pause in proportion follows, whether or not others wait.
     """
 
     def __init__(self, share: float, now_s: Callable[[], float] = time.perf_counter) -> None:

@@ -184,8 +184,9 @@ def uptime_ms() -> int:
     return now_ns // 1_000_000
 
 
-def _keep_clock(_may_step: bool) -> None:
+def _keep_clock(_may_step: bool) -> bool:
     """Does nothing: for a clock that follows no other."""
+    return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,8 +205,8 @@ class Ports:
     #: The time of durations inside this process, in ms: see `uptime_ms`.
     uptime_ms: Callable[[], int] = uptime_ms
     #: Called with each heartbeat, so that `now_ms` follows the machine's time of day; the argument
-    #: says whether it may jump, because no player's clock is running.
-    follow_clock: Callable[[bool], None] = _keep_clock
+    #: says whether it may jump, because no player's clock is running. Returns whether it would.
+    follow_clock: Callable[[bool], bool] = _keep_clock
     metrics: Metrics = field(default_factory=Metrics)
     studies: Studies = field(default_factory=NoStudies)
     background: Background = field(default_factory=NoBackground)

@@ -203,7 +203,8 @@ class Settings:
     #: Questions that need a search, to the room's bot, that an identity may ask in a room in a
     #: minute; at most CHAT_STAMPS.
     limit_questions: int = 6
-    #: Questions that need a search that a room may receive in a minute; at most CHAT_STAMPS.
+    #: Questions that need a search that the spectators of a room may ask in a minute; at most
+    #: CHAT_STAMPS.
     limit_questions_room: int = 20
     #: Lines to the room's bot that only their author sees, that an identity may write in a room in
     #: a minute; at most CHAT_STAMPS.

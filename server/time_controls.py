@@ -34,6 +34,8 @@ MIN_START_MS = 3_000
 GainKind = Literal["+", "d", "b"]
 #: The classes of controls by the time that a match takes.
 Speed = Literal["bullet", "blitz", "rapid", "classical", "untimed"]
+#: The class of a match without a clock.
+UNTIMED: Speed = "untimed"
 
 #: The estimated time of one side below which a control is of a class, in seconds.
 _SPEEDS: tuple[tuple[float, Speed], ...] = ((180, "bullet"), (480, "blitz"), (1500, "rapid"))
@@ -58,7 +60,7 @@ _MINUTES = re.compile(
 )
 _FRACTIONS = {"¼": ".25", "½": ".5", "¾": ".75"}
 
-#: Time is low below this and below this part of the first base, in milliseconds.
+#: Time is low below this, in milliseconds, and below this part of what the stage gave.
 MIN_LOW_MS, LOW_PART = 10_000, 8
 #: Times below this are shown with tenths of a second, in milliseconds.
 TENTHS_BELOW_MS = 10_000
@@ -169,7 +171,7 @@ def parse_people(text: str) -> TimeControl | None:
     `none` and `untimed`. Raises TimeControlError.
     """
     plain = _plain(text)
-    if plain in ("-", "none", "untimed", ""):
+    if plain in ("-", "none", UNTIMED, ""):
         return None
     if plain.startswith("="):
         return parse_control(plain[1:])
@@ -205,7 +207,7 @@ def speed_of(control: TimeControl | None) -> Speed:
     gains. Byo-yomi counts as 25 seconds of each of a period's, Canadian overtime as 40 turns.
     """
     if control is None:
-        return "untimed"
+        return UNTIMED
     first = control.stages[0]
     estimated_ms: float = first.base_ms + _GAINS * first.gain_ms
     match control.overtime if len(control.stages) == 1 else None:
@@ -263,9 +265,19 @@ def show_side(control: TimeControl, left_ms: int, stage: int, periods: int) -> s
             return time
 
 
-def low_time_ms(control: TimeControl) -> int:
-    """The time below which a player should hurry: an eighth of the first base, at least 10 s."""
-    return max(MIN_LOW_MS, control.stages[0].base_ms // LOW_PART)
+def low_time_ms(control: TimeControl, stage: int) -> int:
+    """The time below which a player should hurry: an eighth of the base of the stage, or of a
+    period or block of overtime, and at least 10 s.
+    """
+    if stage < len(control.stages):
+        given_ms = control.stages[stage].base_ms
+    else:
+        match control.overtime:
+            case ByoYomi(period_ms=given_ms) | Canadian(block_ms=given_ms):
+                pass
+            case None:
+                given_ms = 0
+    return max(MIN_LOW_MS, given_ms // LOW_PART)
 
 
 def _describe_stage(stage: Stage) -> str:

@@ -2,11 +2,11 @@
 1970 by the server's time.
 """
 
-from client.model import Model
+from client.model import Model, control_of
+from client.model import clock_of as clock_of  # the full screen imports it from here
 from client.terminal import words
-from engine.view import SEATS
 from server.protocol.messages import ClockState
-from server.rooms.clock import Clock, SideClock, available_ms, side_of, sides_at
+from server.rooms.clock import Clock, SideClock, available_ms, sides_at
 from server.time_controls import (
     describe_control,
     low_time_ms,
@@ -21,28 +21,6 @@ HELD_TEXTS = {
     "maintenance": "the server is being maintained",
     "clock": "the server's time of day was set",
 }
-
-
-def clock_of(state: ClockState | None) -> Clock | None:
-    """The clock of a match; None without one, and for a time control of a newer server."""
-    control = None if state is None else words.control_of(state.control)
-    if state is None or control is None:
-        return None
-    first, second = (
-        side_of(
-            state.left_ms[seat],
-            (
-                None if state.stages is None else state.stages[seat],
-                None if state.periods is None else state.periods[seat],
-            ),
-        )
-        for seat in range(SEATS)
-    )
-    has_begun = state.running is not None
-    return Clock(
-        control, (first, second), state.running or 0, state.since_ms, state.used_ms,
-        opened=(has_begun, has_begun), held=state.held,
-    )  # fmt: skip
 
 
 def side_text(clock: Clock, side: SideClock) -> str:
@@ -129,7 +107,7 @@ def time_text(model: Model, at_ms: int) -> str:
 
 def _next_control_text(model: Model) -> str:
     """The clock of the next match, where the present one has none."""
-    control = words.control_of(model.clock)
+    control = control_of(model.clock)
     if control is None:
         return "This match has no clock: take as long as you like."
     return f"The next match has the clock {show_control(control)}: {describe_control(control)}."
@@ -180,6 +158,7 @@ def _own(model: Model) -> tuple[int, ...]:
 
 def _left_until_low_ms(clock: Clock) -> int:
     """The time from `since_ms` on after which the side to move has little time, if it goes on."""
-    side, low_ms = clock.sides[clock.turn], low_time_ms(clock.control)
+    side = clock.sides[clock.turn]
+    low_ms = low_time_ms(clock.control, side.stage)
     free_ms = available_ms(clock) - side.left_ms
     return side.left_ms + (free_ms if clock.control.overtime is None else 0) - low_ms

@@ -7,13 +7,13 @@ import re
 from collections.abc import Sequence
 
 from client.address import Address
-from client.model import Model
+from client.model import Model, control_of
 from engine.view import BoardView, PositionView
 from server.bidi import isolated
 from server.events import Occupant
 from server.protocol.assessments import Assessment
 from server.protocol.messages import MatchResult, Played, Proposal, Thinking
-from server.time_controls import TimeControl, TimeControlError, parse_control, show_control
+from server.time_controls import show_control
 
 #: The beginning of the path of a page in a text of the room's bot.
 PAGE_PATH = re.compile(r"(?<!\S)/(match|glass|learn)(?=[/?])")
@@ -246,14 +246,6 @@ def options_text(options: dict[str, str], text: str = "") -> str:
     """
     text = text or ", ".join(f"{name} {value}" for name, value in options.items())
     return f" ({text})" if text else ""
-
-
-def control_of(text: str | None) -> TimeControl | None:
-    """The time control with this text in the log; None for none, and for one of a newer server."""
-    try:
-        return None if text is None else parse_control(text)
-    except TimeControlError:
-        return None
 
 
 def control_name(text: str) -> str:

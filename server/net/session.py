@@ -197,9 +197,10 @@ class Session:
         except CommandRejected as rejection:
             raise ProtocolError(rejection.code, rejection.message) from rejection
         self._actor = authenticated.actor
-        self._hub.notifications.connect(self)
         if authenticated.is_renamed:
             await self._hub.rename(authenticated.actor.identity, self._address)
+        # Nothing waits from here to the welcome, which is the first message.
+        self._hub.notifications.connect(self)
         return wire.Welcome(
             protocol=wire.PROTOCOL, identity=authenticated.actor.identity,
             name=authenticated.actor.name, epoch=ports.store.epoch, at=ports.now_ms(),

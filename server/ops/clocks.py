@@ -32,7 +32,11 @@ def faults_of(before: Room, event: RoomEvent, at_ms: int) -> Iterator[str]:
 
 
 def _is_about(match: Match, event: RoomEvent) -> bool:
-    return getattr(event, "match", match.id) == match.id
+    """Whether an event concerns the clock of the match."""
+    return (
+        isinstance(event, Moved | TookBack | TimeAdded | Released | Finished)
+        and event.match == match.id
+    )
 
 
 def _start_faults(event: Started) -> Iterator[str]:
@@ -56,6 +60,8 @@ def _start_faults(event: Started) -> Iterator[str]:
 def _clock_faults(match: Match, event: RoomEvent, at_ms: int) -> Iterator[str]:
     running = match.clock
     match event:
+        case Moved() if event.seat not in range(SEATS):
+            yield f"a move of seat {event.seat}, which no match has"
         case Moved() if running is None:
             if event.clock_ms is not None:
                 yield "a move in a match without a clock has times"

@@ -21,6 +21,7 @@ from server.commands import ClientCommand, CommandId, Count, Create, RoomId
 from server.events import Occupant, Player, Word
 from server.protocol.assessments import Assessment, Candidate
 from server.series import Score
+from server.time_controls import UNTIMED
 
 #: The protocol version of this server.
 PROTOCOL = 1
@@ -184,8 +185,9 @@ class ClockState(Struct, frozen=True, omit_defaults=True, kw_only=True):
     `control` is the text of its time control, and `left_ms` are the times that both sides had left
     at `since_ms`, in ms since 1970. Since then the side of the seat `running` is charged; null
     before both sides have finished their first turn, and after the match. `used_ms` is the time
-    that its turn had used before, of a delay. `held` says why the clock stands. `stages` and
-    `periods` are those of both sides, as in `moved`.
+    that its turn had used before, of a delay, and `move_ms` the part of it that belongs to the
+    present move, before the clock stood: `spent_ms` of `moved` has it too. `held` says why the
+    clock stands. `stages` and `periods` are those of both sides, as in `moved`.
     """
 
     control: str
@@ -196,6 +198,7 @@ class ClockState(Struct, frozen=True, omit_defaults=True, kw_only=True):
     held: Word | None = None
     stages: tuple[int, int] | None = None
     periods: tuple[int, int] | None = None
+    move_ms: int = 0
 
 
 class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -291,7 +294,7 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     away: tuple[int, ...] = ()
     offers: tuple[OpenOffer, ...] = ()
     clock: str | None = None
-    speed: Word = "untimed"
+    speed: Word = UNTIMED
     times: ClockState | None = None
 
 
@@ -563,8 +566,9 @@ class Notification(Outgoing, frozen=True, tag="notification", kw_only=True):
 
     The server sends it to all connections of the player whenever it changes. `what` is `turn`, also
     `started` before the first move, `over` when a match has ended, or what the opponent offers:
-    `draw`, `takeback`, `rematch` or `next`. It is empty when nothing waits any more. `text` says it
-    in a sentence. Nothing waits in a room against an AI, nor on one screen.
+    `draw`, `takeback`, `rematch` or `next`. It is empty when nothing waits any more, or after the
+    first change in the room with the player in it. `text` says it in a sentence. Nothing waits in a
+    room against an AI, nor on one screen.
     """
 
     room: str

@@ -16,10 +16,13 @@ _SENTENCES = {
 }
 
 
-def notification(room: Room, identity: str, *, has_ended: bool = False) -> wire.Notification:
+def of_room(
+    room: Room, identity: str, *, has_ended: bool = False, title: str | None = None
+) -> wire.Notification:
     """What waits for a person in a room: nothing without another person on the other seat.
 
     `has_ended` says that the match has ended just now, which is news until something else waits.
+    `title` is that of the room's game, where the room does not have it.
     """
     seats = [number for number, each in enumerate(room.seats) if each and each.identity == identity]
     match, seat = room.match, seats[0] if seats else None
@@ -38,11 +41,11 @@ def notification(room: Room, identity: str, *, has_ended: bool = False) -> wire.
     else:
         what = "turn" if match.turn == seat else ""
     is_next = what == "next" and room.next_offer is not None
-    title = room.next_offer.title if is_next and room.next_offer else _title(room)
-    return notice(room.id, what, other.name, title)
+    title = room.next_offer.title if is_next and room.next_offer else title or _title(room)
+    return _about(room.id, what, other.name, title)
 
 
-def notice(room: str, what: str, name: str, title: str) -> wire.Notification:
+def _about(room: str, what: str, name: str, title: str) -> wire.Notification:
     """The notification of what waits in a room, without text where nothing does."""
     sentence = _SENTENCES.get(what)
     if sentence is None:
@@ -63,12 +66,12 @@ def open_offers(room: Room) -> tuple[wire.OpenOffer, ...]:
     return (*[wire.OpenOffer(seat, "rematch") for seat in room.offers], *proposed)
 
 
-def waiting_in(summary: wire.RoomSummary, seat: int) -> wire.Notification:
+def of_entry(summary: wire.RoomSummary, seat: int) -> wire.Notification:
     """The opponent's offer in a room between two matches, from its entry."""
     other = summary.seats[1 - seat]
     for offer in summary.offers:
         if offer.seat != seat and other is not None and other.kind != "ai":
-            return notice(summary.room, offer.what, other.name, offer.title or summary.title)
+            return _about(summary.room, offer.what, other.name, offer.title or summary.title)
     return wire.Notification(room=summary.room)
 
 

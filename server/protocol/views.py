@@ -127,12 +127,13 @@ def clock_state(clock: Clock, over: MatchResult | None) -> wire.ClockState:
     state = wire.ClockState(
         control=format_control(clock.control), left_ms=clocks_of(clock.sides),
         since_ms=clock.since_ms, running=clock.turn if all(clock.opened) else None,
-        used_ms=clock.turn_ms, held=clock.held, stages=stages, periods=periods,
+        used_ms=clock.turn_ms, move_ms=clock.move_ms, held=clock.held, stages=stages,
+        periods=periods,
     )  # fmt: skip
     if over is None:
         return state
     left_ms = over.clocks_ms or state.left_ms
-    return replace(state, left_ms=left_ms, running=None, used_ms=0, held=None)
+    return replace(state, left_ms=left_ms, running=None, used_ms=0, move_ms=0, held=None)
 
 
 def format_occupant(occupant: Occupant) -> Occupant:

@@ -21,8 +21,17 @@ def started_clock(control: TimeControl, event: Started, turn: int, at_ms: int) -
     return _sound(clock.with_times(started, event.clocks_ms))
 
 
+def next_turn_of(event: Moved) -> int:
+    """The side that moves after a move, as the event says; it needs no rules."""
+    return event.seat if event.goes_on else 1 - event.seat
+
+
 def moved_clock(running: Clock, event: Moved, next_turn: int, at_ms: int) -> Clock | None:
-    """The clock after a move; None if the event has no times, which a clock must not invent."""
+    """The clock after a move; None if the event has no times, which a clock must not invent, or is
+    of no seat.
+    """
+    if event.seat not in range(SEATS):
+        return None
     if event.forced:
         return clock.follow_pass(running, next_turn, at_ms)
     if event.clock_ms is None or event.spent_ms is None or event.seat != running.turn:
@@ -89,8 +98,7 @@ class ClockReader:
             case Moved(match=self._match):
                 if not running.moves:  # the start does not say who moves first
                     running = replace(running, turn=event.seat)
-                next_turn = event.seat if event.goes_on else 1 - event.seat
-                return moved_clock(running, event, next_turn, at_ms)
+                return moved_clock(running, event, next_turn_of(event), at_ms)
             case TookBack(match=self._match, to_ply=ply):
                 if not 0 <= ply < len(running.moves):
                     return None

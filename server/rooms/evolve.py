@@ -47,9 +47,16 @@ from server.events import (
 from server.ids import NOBODY, IdentityId, MatchId, RoomId
 from server.questions import parse_question
 from server.rooms import notation, positions
-from server.rooms.clock_log import changed_clock, moved_clock, started_clock, taken_back_clock
+from server.rooms.clock_log import (
+    changed_clock,
+    moved_clock,
+    next_turn_of,
+    started_clock,
+    taken_back_clock,
+)
 from server.rooms.matches import result_of
 from server.rooms.model import (
+    BOT_STAMPS,
     CHAT_STAMPS,
     RECENT_POSITIONS,
     SEAT_ORDERS,
@@ -204,12 +211,12 @@ def _evolve_said(room: Room, event: Said, at_ms: int) -> Room:
         return room
     stamp = ChatStamp(IdentityId(event.identity), at_ms)
     if line.is_private:
-        room = replace(room, private_stamps=_with_stamp(room.private_stamps, stamp))
+        room = replace(room, private_stamps=_with_stamp(room.private_stamps, stamp, BOT_STAMPS))
     else:
-        room = replace(room, chat_stamps=_with_stamp(room.chat_stamps, stamp))
+        room = replace(room, chat_stamps=_with_stamp(room.chat_stamps, stamp, CHAT_STAMPS))
     if event.cheap or parse_question(event.text, room.has_ai) is None:
         return room
-    return replace(room, question_stamps=_with_stamp(room.question_stamps, stamp))
+    return replace(room, question_stamps=_with_stamp(room.question_stamps, stamp, BOT_STAMPS))
 
 
 def _with_line(chat: tuple[ChatLine, ...], line: ChatLine) -> tuple[ChatLine, ...]:
@@ -222,8 +229,11 @@ def _with_line(chat: tuple[ChatLine, ...], line: ChatLine) -> tuple[ChatLine, ..
     return (*chat, line)
 
 
-def _with_stamp(stamps: tuple[ChatStamp, ...], stamp: ChatStamp) -> tuple[ChatStamp, ...]:
-    return (*stamps[-(CHAT_STAMPS - 1) :], stamp)
+def _with_stamp(
+    stamps: tuple[ChatStamp, ...], stamp: ChatStamp, limit: int
+) -> tuple[ChatStamp, ...]:
+    """The last `limit` stamps, with this one."""
+    return (*stamps[-(limit - 1) :], stamp)
 
 
 def _evolve_seat_taken(room: Room, event: SeatTaken) -> Room:
@@ -418,7 +428,7 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
         turn=turn, turn_started_ms=room.changed_ms, recent=recent,
     )  # fmt: skip
     if match.clock is not None:
-        next_turn = turn if position is not None else 1 - event.seat
+        next_turn = turn if position is not None else next_turn_of(event)
         match = replace(match, clock=moved_clock(match.clock, event, next_turn, room.changed_ms))
     if room.newcomers and second_turn_ply(match) is not None:
         room = replace(room, newcomers=())

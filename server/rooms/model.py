@@ -20,6 +20,10 @@ from server.time_controls import TimeControl
 #: Maximum number of lines of chat in a snapshot, which has the newest. The log has all lines.
 SNAPSHOT_CHAT_LINES = 50
 
+#: Maximum number of lines to the room's bot, or of questions to it, whose author and time a room
+#: keeps: CHAT_STAMPS of each player and of all spectators, whose limits are apart.
+BOT_STAMPS = (SEATS + 1) * CHAT_STAMPS
+
 #: Number of positions before the current one that a match keeps for takebacks. An earlier position
 #: is computed from the start.
 RECENT_POSITIONS = 4
@@ -362,9 +366,9 @@ class Room(Struct, frozen=True):
     barred: tuple[Player, ...] = ()
     #: The seated people, besides the host, since whose arrival not both sides have moved.
     newcomers: tuple[IdentityId, ...] = ()
-    #: Authors and times of the last CHAT_STAMPS questions to the room's bot that are not cheap.
+    #: Authors and times of the last BOT_STAMPS questions to the room's bot that are not cheap.
     question_stamps: tuple[ChatStamp, ...] = ()
-    #: Authors and times of the last CHAT_STAMPS lines that only their authors see.
+    #: Authors and times of the last BOT_STAMPS lines that only their authors see.
     private_stamps: tuple[ChatStamp, ...] = ()
     #: The version of the last `moved` event; 0 before the first.
     moved_v: int = 0

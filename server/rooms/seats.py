@@ -20,6 +20,7 @@ from server.events import (
     RoomEvent,
     SeatLeft,
     SeatTaken,
+    has_result,
 )
 from server.ids import IdentityId
 from server.rooms import permissions
@@ -92,7 +93,8 @@ def _take_seat(room: Room, seat: int, occupant: Occupant, moment: Moment) -> lis
     events = seat_events(seat, occupant)
     occupants = [holder for holder in seats if holder is not None]
     last = None if room.match is None else room.match.over
-    waits = occupant.kind != "ai" and last is not None and last.how != "abort"
+    had_result = last is not None and has_result(last.winner, last.how)
+    waits = occupant.kind != "ai" and had_result
     if len(occupants) == SEATS and not waits:
         events.append(start_match(room, game, occupants, moment))
     return events

@@ -15,7 +15,14 @@ from msgspec import Struct
 
 from server.codes import Code
 from server.ports import Ports
-from server.rooms.model import Actor, CommandRejected, FindAbsence, Moment, nobody_absent
+from server.rooms.model import (
+    Actor,
+    ActorKind,
+    CommandRejected,
+    FindAbsence,
+    Moment,
+    nobody_absent,
+)
 from server.store.base import (
     Append,
     CommandKey,
@@ -161,8 +168,8 @@ async def _prepare_nothing(events: Sequence[object]) -> None:
 
 
 class _FirstSent(NamedTuple):
-    """A command that the store left unanswered: the time of its first arrival, in ms since 1970,
-    and of its last failure, in ms of `Ports.uptime_ms`.
+    """A person's command that the store left unanswered: the time of its first arrival, in ms since
+    1970, and of its last failure, in ms of `Ports.uptime_ms`.
     """
 
     command: object
@@ -217,7 +224,7 @@ class EventLog(Generic[S, C, E]):
         self._state = state
         self._due_ms = machine.due_ms(state) if state is not None else None
         self._keys: dict[CommandKey, int] = {}
-        #: The commands that the store left unanswered lately, the oldest first.
+        #: The commands of people that the store left unanswered within RETRY_MS, the oldest first.
         self._first_sent: dict[CommandKey, _FirstSent] = {}
         self._tail: list[StoredEvent] = []
 
@@ -362,8 +369,8 @@ class EventLog(Generic[S, C, E]):
         """Carries out a command once for each identity and id, and returns its outcome.
 
         `attachment` is for the projections. Raises StoreError when the store fails; the command may
-        or may not be committed then. The same command counts from its first arrival when it comes
-        again within RETRY_MS. The events are not earlier than `not_before_ms`.
+        or may not be committed then. The same command of a person counts from its first arrival
+        when it comes again within RETRY_MS. The events are not earlier than `not_before_ms`.
         """
         key = CommandKey(actor.identity, command.id)
         received_ms = self._first_arrival(key, command, received_ms)
@@ -372,7 +379,7 @@ class EventLog(Generic[S, C, E]):
                 actor, command, key, received_ms, attachment, not_before_ms
             )
         except StoreError:
-            if received_ms:
+            if actor.kind is ActorKind.PERSON:
                 self._first_sent.pop(key, None)
                 failed_ms = self._ports.uptime_ms()
                 self._first_sent[key] = _FirstSent(command, received_ms, failed_ms)
@@ -384,17 +391,26 @@ class EventLog(Generic[S, C, E]):
 
     def _first_arrival(self, key: CommandKey, command: C, received_ms: int) -> int:
         """The time at which a command arrived first, if it is the same that had no answer."""
+        self._forget_late_retries()
         first = self._first_sent.get(key)
         if first is None or first.command != command:
             return received_ms
-        is_late = self._ports.uptime_ms() - first.failed_ms > RETRY_MS
-        return received_ms if is_late else min(received_ms, first.received_ms)
+        return min(received_ms, first.received_ms)
+
+    def _forget_late_retries(self) -> None:
+        """Forgets the commands that can no longer come again in time."""
+        while self._first_sent:
+            key, first = next(iter(self._first_sent.items()))
+            if self._ports.uptime_ms() - first.failed_ms <= RETRY_MS:
+                break
+            del self._first_sent[key]
 
     @property
     def retries_end_ms(self) -> int | None:
         """The time, in ms of `Ports.uptime_ms`, until which a command may come again that arrived
         before and had no answer; None without one.
         """
+        self._forget_late_retries()
         last = next(reversed(self._first_sent.values()), None)
         return None if last is None else last.failed_ms + RETRY_MS
 

@@ -42,8 +42,8 @@ from server.store.base import (
     StoredEvent,
     Thought,
 )
+from server.store.match_columns import clock_columns, players
 from server.store.match_filter import winner_of
-from server.store.players import clock_columns, players
 from server.time_controls import format_control, speed_of
 
 _encode = msgspec.json.Encoder().encode

@@ -41,9 +41,9 @@ class Request(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class TakeOver:
-    """This node becomes responsible for the room's wake-ups; `node` was before."""
+    """This node becomes responsible for the room's wake-ups; `earlier_node` was before."""
 
-    node: str
+    earlier_node: str
 
 
 @dataclass(frozen=True, slots=True)

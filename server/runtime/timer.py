@@ -10,6 +10,8 @@ from server.runtime.requests import Wake
 #: Time before a deadline at which its room must be in memory, in seconds. An open room then stays
 #: open, and any other is opened.
 WAKE_AHEAD_S = 2.5
+#: Time by which the same `Wake` must be wanted earlier to move the timer, in seconds.
+EARLIER_S = 0.05
 
 
 class RoomTimer:
@@ -35,13 +37,19 @@ class RoomTimer:
     def set(self, wake: Wake, delay_s: float) -> None:
         """Submits `wake` in `delay_s` seconds, and cancels the timer for any other one.
 
-        Does nothing if the timer is already set for the same `wake`.
+        Does nothing if the timer is already set for the same `wake`, unless it is too late.
         """
-        if wake == self._wake:
+        if wake == self._wake and not self._is_late(delay_s):
             return
         self.cancel()
         self._wake = wake
         self._handle = asyncio.get_running_loop().call_later(delay_s, self._fire)
+
+    def _is_late(self, delay_s: float) -> bool:
+        """Whether the timer expires later than in `delay_s` seconds."""
+        if self._handle is None:
+            return False
+        return self._handle.when() - asyncio.get_running_loop().time() > delay_s + EARLIER_S
 
     def cancel(self) -> None:
         """Cancels the timer, if it is set."""

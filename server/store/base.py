@@ -128,8 +128,8 @@ class Listing(Struct, frozen=True):
 
 class MatchStarted(Struct, frozen=True):
     """The row of a new match; `options` and `seats` are JSON, `first` and `second` the players (see
-    server/store/players.py), `clock` the text of its time control, None for none, and `speed` the
-    class of that.
+    server/store/match_columns.py), `clock` the text of its time control, None for none, and `speed`
+    the class of that.
     """
 
     match: str
@@ -176,8 +176,8 @@ Projection = Listing | MatchStarted | MatchFinished | Thought
 class Append(Struct, frozen=True):
     """Events to append after `expected_v`, with their projections, in one transaction.
 
-    `node` becomes responsible for the room's wake-up at `due_ms`. The store may keep an earlier
-    time: see `early_bound`.
+    `node` becomes responsible for the room's wake-up at `due_ms`, and no takeover is open any more.
+    The store may keep an earlier time: see `early_bound`.
     """
 
     room: str
@@ -222,12 +222,16 @@ class NewRoom(Struct, frozen=True):
 class RoomHead(Struct, frozen=True):
     """The head of a room's log, the node responsible for its wake-up, and the last day on which the
     room was open (None: never).
+
+    `taken_from` is the node that was responsible before the takeovers since the last event; None
+    without one, and after `end_takeover`.
     """
 
     v: int
     node: str
     due_ms: int | None
     seen_day: int | None = None
+    taken_from: str | None = None
 
 
 class Identity(Struct, frozen=True):
@@ -362,10 +366,10 @@ class RoomVersion(NamedTuple):
 
 
 class TakenRoom(NamedTuple):
-    """A room that a node has taken over, and the node that was responsible for it before."""
+    """A room that a node has taken over, and the node before: `taken_from` of its head."""
 
     room: RoomId
-    node: str
+    earlier_node: str
 
 
 class Rescheduled(NamedTuple):
@@ -377,8 +381,8 @@ class Rescheduled(NamedTuple):
 
 
 class LastBeat(NamedTuple):
-    """The last heartbeat of a node, in ms since 1970 by the store's clock, and whether the node
-    still counts as alive.
+    """The last heartbeat of a node, in ms since 1970 by the clock with which it gives events their
+    times, and whether the node still counts as alive.
     """
 
     at_ms: int
@@ -447,7 +451,7 @@ class ProjectionStore(Protocol):
         """The matches of a player, public or not: at most that many running and finished ones.
 
         The running ones come first, each group latest first. `player` is a key as in
-        server/store/players.py.
+        server/store/match_columns.py.
         """
 
     async def room_matches(self, room: str, limit: int) -> list[StoredMatch]:
@@ -505,8 +509,17 @@ class NodeStore(Protocol):
         rooms of `except_for` that have had no event since that version. A wake-up that was
         due when the room's last event was written is due even if `now_ms` is earlier: clocks
         differ and may be set back. After a failed call, the result may include rooms for which this
-        node is responsible already; their `node` is this one.
+        node is responsible already.
+
+        Which node was responsible before is remembered with the room, also if the next node dies in
+        its turn, until an event is appended or `end_takeover` is called.
         """
+
+    async def end_takeover(self, node: str, room: str) -> None:
+        """Forgets which node was responsible before, if `node` still is."""
+
+    async def has_due_clock(self, node: str) -> bool:
+        """Whether a match with a clock is running in a room of `node` that has a wake-up time."""
 
     async def reschedule(self, node: str, rooms: Sequence[Rescheduled]) -> None:
         """Writes the wake-up times of rooms of `node`, at most DUE_PAGE of them.
@@ -529,9 +542,10 @@ class NodeStore(Protocol):
         They are sorted by wake-up time: at most `limit` of those that follow `after`.
         """
 
-    async def heartbeat(self, node: str, alive_for_ms: int) -> int:
+    async def heartbeat(self, node: str, alive_for_ms: int, at_ms: int | None = None) -> int:
         """Records that a node is alive for the next `alive_for_ms`, at most MAX_HEARTBEAT_MS.
 
+        `at_ms` is the time by the node's own clock, which `last_beat` gives; None for the store's.
         Returns the store's time in ms since 1970. The heartbeat expires by the store's clock, so
         that nodes whose clocks differ do not declare each other dead.
         """
@@ -541,7 +555,7 @@ class NodeStore(Protocol):
         of all dead nodes: one of them was responsible for a released room before.
 
         The store remembers a dead node for a day, and for as long as it is responsible for a room
-        that has a wake-up time.
+        that has a wake-up time, or one from which such a room was taken over.
         """
 
     async def alive_nodes(self) -> frozenset[str]:

@@ -115,7 +115,8 @@ def _update(
     """An UPDATE statement for the trigger.
 
     The rows hold an id, the expected head if `expecting`, the columns, and `operands`, which only
-    the expressions in `computed` use: for some columns, the value in place of the row's.
+    the expressions in `computed` use: the values of some columns, in place of the row's if it has
+    one.
     """
     fields = {"id": table.c.id} | ({"expected": table.c.head} if expecting else {})
     changed = {column.name: column for column in columns}
@@ -124,7 +125,8 @@ def _update(
         f"{_field(number, column)} AS {name}"
         for number, (name, column) in enumerate((fields | changed | read).items())
     )
-    sets = ", ".join(f"{name} = {computed.get(name, f'u.{name}')}" for name in changed)
+    values_of = {name: f"u.{name}" for name in changed} | dict(computed)
+    sets = ", ".join(f"{name} = {value}" for name, value in values_of.items())
     condition = f" AND {table}.head = u.expected" if expecting else ""
     return (
         f"UPDATE {table} SET {sets} FROM (SELECT {values} FROM json_each(NEW.{rows})) AS u"
@@ -141,7 +143,7 @@ STATEMENTS = (
         "heads",
         [t.rooms.c.head, t.rooms.c.due_ms, t.rooms.c.node],
         expecting=True,
-        computed={"due_ms": EARLY_BOUND.format(row="rooms", new="u")},
+        computed={"due_ms": EARLY_BOUND.format(row="rooms", new="u"), "taken_from": "NULL"},
         operands=[t.events.c.at_ms],
     ),
     "SELECT RAISE(ABORT, 'a head has moved') WHERE changes() <> json_array_length(NEW.heads);",

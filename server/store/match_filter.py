@@ -5,8 +5,8 @@ from typing import Literal
 
 from msgspec import Struct
 
-from server.events import DRAWN_ENDS
-from server.time_controls import Speed
+from server.events import DRAWN_ENDS, has_result
+from server.time_controls import UNTIMED, Speed
 
 #: The wanted result: the player won or lost, the match was drawn, or that seat won.
 ResultFilter = Literal["won", "lost", "drawn", "first", "second"]
@@ -17,9 +17,6 @@ Key = tuple[int, str]
 #: Maximum number of matches that a query looks at for a page. It looks at all that finished in the
 #: same millisecond as one of them.
 SCAN_LIMIT = 2000
-
-#: The class of a match without a clock.
-UNTIMED: Speed = "untimed"
 
 #: The winner of a finished match that no seat won: nobody, for it was drawn, or nobody, for it has
 #: no result: it was aborted, or the AI failed. The winner of any other match is a seat, 0 or 1.
@@ -36,7 +33,7 @@ def winner_of(winner: int | None, how: str) -> int:
     """The column `winner` of a match that this seat won, or nobody, and that ended like this."""
     if winner is not None:
         return winner
-    return DRAWN if how in DRAWN_ENDS else NO_RESULT
+    return DRAWN if has_result(winner, how) else NO_RESULT
 
 
 def parse_winner(over: bytes) -> int:
@@ -47,8 +44,8 @@ def parse_winner(over: bytes) -> int:
 class MatchFilter(Struct, frozen=True, kw_only=True):
     """The conditions for a match in a list; None accepts any value.
 
-    - `player` is a key as in server/store/players.py. The results "won" and "lost" are those of
-      this player; without a player they accept no match.
+    - `player` is a key as in server/store/match_columns.py. The results "won" and "lost" are those
+      of this player; without a player they accept no match.
     - `min_plies` and `max_plies` limit the length, both inclusive.
     - `speed` is the class of the time control. A match of an older program whose row does not have
       it yet counts as untimed.

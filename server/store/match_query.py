@@ -24,7 +24,8 @@ from sqlalchemy.sql.base import ReadOnlyColumnCollection
 from sqlalchemy.sql.selectable import SelectBase
 
 from server.store import tables as t
-from server.store.match_filter import NO_RESULT, OVER_PREFIXES, UNTIMED, Key, MatchFilter
+from server.store.match_filter import NO_RESULT, OVER_PREFIXES, Key, MatchFilter
+from server.time_controls import UNTIMED
 
 _COLUMNS = t.matches.c
 

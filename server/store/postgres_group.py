@@ -268,7 +268,7 @@ def _append_statement(
             " AND EXISTS (SELECT FROM rooms AS x WHERE x.id = a.room)"
         )
     due_ms = EARLY_BOUND.format(row="r", new="a")
-    changes = f"head = a.head, due_ms = {due_ms}, node = a.node"
+    changes = f"head = a.head, due_ms = {due_ms}, node = a.node, taken_from = NULL"
     if has_listing:
         changes += "".join(f", {name} = coalesce(a.{name}, r.{name})" for name in LISTINGS)
     builder.add(

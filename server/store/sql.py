@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     ColumnElement,
     and_,
     bindparam,
@@ -13,6 +14,7 @@ from sqlalchemy import (
     delete,
     func,
     insert,
+    literal,
     not_,
     or_,
     select,
@@ -55,10 +57,10 @@ from server.store.condition import ConditionRecord
 from server.store.database import SqlDatabase, TransactionRunner
 from server.store.expiry import SqlExpiry
 from server.store.group import Contended
+from server.store.match_columns import clock_of, latest_matches, players_of
 from server.store.match_filter import EVERY_MATCH, SCAN_LIMIT, Key, MatchFilter, scan_end
 from server.store.match_query import MatchScan, winner_column
 from server.store.people import shown_event, shown_identity, shown_match, shown_room
-from server.store.players import clock_of, latest_matches, players_of
 from server.store.writer import Commit, GroupWriter, Op, Outcome, room_of
 
 #: Maximum number of room ids in one query for heads. Drivers accept at most 32,766 parameters, and
@@ -202,7 +204,7 @@ class SqlLogs:
     async def head(self, room: str) -> RoomHead | None:
         c = t.rooms.c
         rows = await self._database.select(
-            select(c.head, c.node, c.due_ms, c.seen_day).where(c.id == room)
+            select(c.head, c.node, c.due_ms, c.seen_day, c.taken_from).where(c.id == room)
         )
         return RoomHead(*rows[0]) if rows else None
 
@@ -400,15 +402,16 @@ class SqlNodes:
             # The answer to a takeover was lost. Its rooms are now this node's, so no other node
             # takes them over.
             can_take_over = or_(can_take_over, c.node == node)
+        earlier_node = func.coalesce(c.taken_from, c.node)
         e = t.events.c
         last_ms = select(e.at_ms).where(e.room == c.id, e.v == c.head).scalar_subquery()
         is_due = and_(c.due_ms.is_not(None), or_(c.due_ms <= now_ms, c.due_ms <= last_ms))
         if except_for:
             is_due = and_(is_due, tuple_(c.id, c.head).not_in(except_for))
         # Most of the time nothing is due, and a query takes no write lock.
-        query = select(c.id, c.node).where(is_due, can_take_over).limit(limit)
-        earlier = {row[0]: row[1] for row in await self._database.select(query)}
-        if not earlier:
+        query = select(c.id, c.node, earlier_node).where(is_due, can_take_over).limit(limit)
+        found = await self._database.select(query)
+        if not found:
             self._is_takeover_unanswered = False
             return []
         # The node is compared again: another one may have taken the room over since the query.
@@ -416,11 +419,16 @@ class SqlNodes:
         # them over or appending to them. SQLite has a single writer.
         due = (
             select(c.id)
-            .where(is_due, can_take_over, tuple_(c.id, c.node).in_(list(earlier.items())))
+            .where(is_due, can_take_over, tuple_(c.id, c.node).in_([row[:2] for row in found]))
             .with_for_update(of=t.rooms, skip_locked=True).cte("due")
         )  # fmt: skip
+        # In an UPDATE, all values are computed from the old row.
+        taken_from = case((c.node == node, c.taken_from), else_=earlier_node)
         take_over = (
-            update(t.rooms).where(c.id.in_(select(due.c.id))).values(node=node).returning(c.id)
+            update(t.rooms)
+            .where(c.id.in_(select(due.c.id)))
+            .values(node=node, taken_from=taken_from)
+            .returning(c.id)
         )
         try:
             rows = await self._database.execute(take_over)
@@ -428,7 +436,28 @@ class SqlNodes:
             self._is_takeover_unanswered = True
             raise
         self._is_takeover_unanswered = False
+        earlier = {row[0]: row[2] for row in found}
         return [TakenRoom(row[0], earlier[row[0]]) for row in rows]
+
+    async def end_takeover(self, node: str, room: str) -> None:
+        c = t.rooms.c
+        await self._database.execute(
+            update(t.rooms)
+            .where(c.id == room, c.node == node)
+            .values(taken_from=None)
+            .returning(c.id)
+        )
+
+    async def has_due_clock(self, node: str) -> bool:
+        c, m = t.rooms.c, t.matches.c
+        is_timed = and_(m.finished_ms.is_(None), m.clock.is_not(None))
+        query = (
+            select(m.id)
+            .join(t.rooms, m.room == c.id)
+            .where(c.node == node, c.due_ms.is_not(None), is_timed)
+            .limit(1)
+        )
+        return bool(await self._database.select(query))
 
     async def reschedule(self, node: str, rooms: Sequence[Rescheduled]) -> None:
         c = t.rooms.c
@@ -454,11 +483,14 @@ class SqlNodes:
         due = select(c.due_ms, c.id).where(is_due).order_by(c.due_ms, c.id).limit(limit)
         return [DueRoom(*row) for row in await self._database.select(due)]
 
-    async def heartbeat(self, node: str, alive_for_ms: int) -> int:
+    async def heartbeat(self, node: str, alive_for_ms: int, at_ms: int | None = None) -> int:
         alive_until_ms = t.nodes.c.alive_until_ms
         alive_for_ms = min(alive_for_ms, MAX_HEARTBEAT_MS)
         now = self._clock()
-        beat = {"alive_until_ms": now + alive_for_ms, "beat_ms": now}
+        beat = {
+            "alive_until_ms": now + alive_for_ms,
+            "beat_ms": now if at_ms is None else literal(at_ms, BigInteger),
+        }
         refresh = update(t.nodes).where(t.nodes.c.id == node).values(beat).returning(alive_until_ms)
         rows = await self._database.execute(refresh)
         if not rows:
@@ -467,7 +499,8 @@ class SqlNodes:
             )
             # A node has a new id after each start. The rows of long dead nodes are useless, unless
             # a clock stands still since their last heartbeat.
-            waiting = select(t.rooms.c.node).where(t.rooms.c.due_ms.is_not(None))
+            responsible = func.coalesce(t.rooms.c.taken_from, t.rooms.c.node)
+            waiting = select(responsible).where(t.rooms.c.due_ms.is_not(None))
             await self._database.execute(
                 delete(t.nodes)
                 .where(alive_until_ms < self._clock() - DEAD_NODE_MS, t.nodes.c.id.not_in(waiting))
@@ -481,7 +514,7 @@ class SqlNodes:
         is_meant = not_(is_alive) if node == NO_NODE else c.id == node
         at_ms = func.coalesce(c.beat_ms, c.alive_until_ms - OLDER_BEAT_MS)
         rows = await self._database.select(
-            select(at_ms, is_alive).where(is_meant).order_by(at_ms.desc()).limit(1)
+            select(at_ms, is_alive).where(is_meant).order_by(c.alive_until_ms.desc()).limit(1)
         )
         return LastBeat(int(rows[0][0]), bool(rows[0][1])) if rows else None
 

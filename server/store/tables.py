@@ -70,6 +70,7 @@ rooms = Table(
     Column("summary", LargeBinary, nullable=False),
     Column("changed_ms", BigInteger, nullable=False),
     Column("seen_day", Integer),
+    Column("taken_from", String),
     UniqueConstraint("host", "create_id"),
 )
 # The migration makes this a partial index, of rooms with a due_ms only. Declaring that in this

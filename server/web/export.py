@@ -42,7 +42,8 @@ log = structlog.get_logger()
 MAX_MATCHES = 10**9
 #: Answers of lists that run at once: of one address and in all.
 ADDRESS_LISTS, ALL_LISTS = 2, 8
-#: The share of the event loop that all exports together have, while others wait for it.
+#: The share of the event loop that all exports together have at most, also of an idle one: nobody
+#: can tell whether a command is about to come.
 LOOP_SHARE = 0.5
 #: Seconds before an address may try again.
 RETRY_S = 10

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Callable
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
@@ -25,6 +26,7 @@ from server.rooms.clock import Clock
 from server.rooms.clock_log import ClockReader
 from server.rooms.record import moves_of
 from server.store.base import StoredMatch
+from server.time_controls import UNTIMED
 from server.web.answers import (
     ORIGIN,
     ApiError,
@@ -272,7 +274,7 @@ class Matches:
         if cached is not None:
             self._finished.move_to_end(match.match)
             return cached
-        record = await self._read_record(match)
+        record = await self.read_record(match)
         if match.last_v is not None and match.match not in self._finished:
             self._finished[match.match] = record
             self._cached_moves += len(record.moves) + 1
@@ -280,8 +282,13 @@ class Matches:
                 self._cached_moves -= len(self._finished.popitem(last=False)[1].moves) + 1
         return record
 
-    async def _read_record(self, match: StoredMatch) -> Record:
-        """The record of a match, from its room's log."""
+    async def read_record(
+        self, match: StoredMatch, on_event: Callable[[RoomEvent, int], None] | None = None
+    ) -> Record:
+        """The record of a match, from its room's log.
+
+        `on_event` is called with each event from the match's start on, and its time in ms.
+        """
         events: list[tuple[int, RoomEvent]] = []
         spent_ms: dict[int, int] = {}
         v, turn_began_ms = match.first_v - 1, match.started_ms
@@ -290,6 +297,8 @@ class Matches:
             for entry in page:
                 event = parse_event_body(entry.body)
                 reader.read(event, entry.at_ms)
+                if on_event is not None:
+                    on_event(event, entry.at_ms)
                 if isinstance(event, Moved | TookBack):
                     events.append((entry.v, event))
                     spent_ms[entry.v] = max(0, entry.at_ms - turn_began_ms)
@@ -357,7 +366,7 @@ class Matches:
             "seats": msgspec.Raw(match.seats),
             "over": msgspec.Raw(match.over) if match.over else None,
             "plies": plies, "length": length,
-            "clock": match.clock, "speed": match.speed or "untimed",
+            "clock": match.clock, "speed": match.speed or UNTIMED,
             "started_ms": match.started_ms, "finished_ms": match.finished_ms,
         }  # fmt: skip
 

@@ -7,14 +7,18 @@ from typing import Any
 
 import msgspec
 from aiohttp import web
+from msgspec.structs import replace
 
+from engine.game import Game
+from engine.rules.errors import UnknownGame
 from server.codes import Code
-from server.events import Occupant
-from server.ids import IdentityId, MatchId
+from server.events import Created, Occupant, RoomEvent
+from server.ids import IdentityId, MatchId, RoomId
 from server.ports import Ports
 from server.protocol import messages as wire
-from server.protocol.notifications import notice, waiting_in
+from server.protocol import notifications
 from server.protocol.views import clock_state
+from server.rooms import rules
 from server.store.base import DAY_MS, StoredMatch
 from server.web.answers import ApiError, json_answer
 from server.web.matches import Matches, Record
@@ -41,16 +45,16 @@ CACHED_TURNS = 5000
 
 _decode_summary = msgspec.json.Decoder(wire.RoomSummary).decode
 _decode_options = msgspec.json.decode
-_decode_seats = msgspec.json.Decoder(tuple[Occupant, ...]).decode
 
 
 class Turn(msgspec.Struct, frozen=True):
-    """The seat to move in a running match, None where the rules cannot replay the moves, and the
-    match's clock, if it has one.
+    """The seat to move in a running match, None where the rules cannot replay the moves, the
+    match's clock, if it has one, and what waits for each of its people.
     """
 
     seat: int | None
     times: wire.ClockState | None
+    waiting: dict[str, wire.Notification]
 
     def fields(self) -> dict[str, Any]:
         """The fields of the match's entry."""
@@ -127,33 +131,24 @@ class MyMatches:
         running: Sequence[StoredMatch],
         turns: Mapping[MatchId, Turn],
     ) -> list[dict[str, Any]]:
-        """What waits for an identity: the opponents' offers, then its turns."""
+        """What waits for an identity: the opponents' offers of a next match, then what waits in its
+        running matches.
+        """
         offers = [
-            waiting_in(room, seat)
+            notifications.of_entry(room, seat)
             for room in rooms
             for seat, each in enumerate(room.seats)
             if each is not None and each.identity == identity
         ]
-        notices = [
+        waiting = [
             *offers,
-            *[self._turn(identity, each, turns[each.match].seat) for each in running],
+            *[turns[each.match].waiting.get(str(identity)) for each in running],
         ]
         return [
             {"room": each.room, "what": each.what, "text": each.text}
-            for each in notices
-            if each.what
+            for each in waiting
+            if each is not None and each.what
         ]
-
-    def _turn(
-        self, identity: IdentityId, match: StoredMatch, turn: int | None
-    ) -> wire.Notification:
-        """Whether it is the turn of an identity in its running match against another person."""
-        seats = _decode_seats(match.seats)
-        is_theirs = turn is not None and seats[turn].identity == identity
-        if not is_theirs or not _people(seats) > {str(identity)}:
-            return wire.Notification(room=match.room)
-        title = self._matches.title(match.game)
-        return notice(match.room, "turn", seats[1 - (turn or 0)].name, title)
 
     async def _waiting(self, identity: IdentityId) -> list[dict[str, Any]]:
         """The rooms in which an identity that created them waits for a player."""
@@ -202,9 +197,11 @@ class Turns:
         return cached[1]
 
     async def _compute(self, match: StoredMatch) -> Turn:
-        record = await self._matches.record(match)
+        room = RunningRoom(match, self._matches.title(match.game))
+        record = await self._matches.read_record(match, room.read)
         times = None if record.clock is None else clock_state(record.clock, None)
-        return Turn(self._seat_to_move(match, record), times)
+        seat = self._seat_to_move(match, record)
+        return Turn(seat, times, room.waiting(seat))
 
     def _seat_to_move(self, match: StoredMatch, record: Record) -> int | None:
         moves = record.moves
@@ -218,3 +215,35 @@ class Turns:
             return position.turn
         except Exception:  # the game is missing, broken or has changed
             return None
+
+
+class RunningRoom:
+    """The room of a running match as far as its log says since the match's start: who sits there,
+    and which offers are open. It needs no rules: nothing is replayed.
+    """
+
+    def __init__(self, match: StoredMatch, title: str) -> None:
+        self._match = match.match
+        self._title = title
+        created = Created(match.game, _decode_options(match.options), "unlisted", "")
+        self._room = rules.initial_room(RoomId(match.room), created, match.started_ms, _no_game)
+
+    def read(self, event: RoomEvent, at_ms: int) -> None:
+        """Reads the next event."""
+        self._room = rules.evolve(self._room, event, at_ms, _no_game)
+
+    def waiting(self, turn: int | None) -> dict[str, wire.Notification]:
+        """What waits for each person while `turn` is to move, as on the socket."""
+        match = self._room.running_match
+        if match is None or match.id != self._match:  # it has ended meanwhile
+            return {}
+        nobody = -1
+        room = replace(self._room, match=replace(match, turn=nobody if turn is None else turn))
+        return {
+            identity: notifications.of_room(room, identity, title=self._title)
+            for identity in _people(room.seats)
+        }
+
+
+def _no_game(game_id: str) -> Game:
+    raise UnknownGame(f"{game_id} is not wanted")

@@ -51,6 +51,7 @@ from server.protocol.messages import (
 from server.protocol.views import snapshot
 from server.rooms.model import Absence, Actor, CommandRejected, Moment, Room
 from server.rooms.rules import create, decide, evolve, initial_room
+from tests.server.test_newer_logs import states
 from tests.support import golden_logs, room_log
 from tests.support.room_log import SETTINGS, seated
 
@@ -109,6 +110,19 @@ def test_a_log_of_a_newer_version_makes_the_servers_room(name: str) -> None:
         model = apply(model, message)
     expected = msgspec.convert(golden_logs.expected(name)["spectator"], Snapshot)
     assert as_snapshot(model) == expected
+
+
+@pytest.mark.parametrize("name", golden_logs.CLOCKS)
+def test_after_each_event_the_clock_equals_the_servers(name: str) -> None:
+    """Also while it stands, and from a snapshot in place of the events before it."""
+    models = [Model(room="r1")]
+    for frame, room in zip(golden_logs.frames(name), states(golden_logs.read(name)), strict=True):
+        message = parse_server_message(frame)
+        assert isinstance(message, LoggedEvent)
+        sent = snapshot(room, player=False)
+        models = [*(apply(model, message) for model in models), apply(Model(room="r1"), sent)]
+        clock = sent.match.clock if sent.match is not None else None
+        assert [model.match and model.match.clock for model in models] == [clock] * len(models)
 
 
 def as_snapshot(model: Model) -> Snapshot:

@@ -42,6 +42,7 @@ from server.events import RoomEvent, format_event_body
 from server.ids import IdentityId, RoomId
 from server.protocol.codec import event_frame, format_message
 from server.protocol.views import snapshot
+from server.rooms.clock import SideClock, sides_at
 from server.rooms.model import (
     SERVER,
     Absence,
@@ -52,6 +53,7 @@ from server.rooms.model import (
     nobody_absent,
 )
 from server.rooms.rules import create, decide, evolve, initial_room
+from tests.server.test_newer_logs import states
 from tests.support import golden_logs
 from tests.support.browser import open_chromium, open_files
 from tests.support.room_log import SETTINGS
@@ -272,3 +274,57 @@ async def test_a_log_of_a_newer_version_makes_the_servers_room(page: Page) -> No
         }
         for name in golden_logs.NAMES
     ]
+
+
+#: A script that applies events and snapshots to empty models; it returns what the clocks show after
+#: each message, some time later.
+READ_CLOCKS = """async ([histories, later]) => {
+    const { EMPTY_MODEL, apply, follow } = await import("/client/web/shell/model.js");
+    const { readingOf } = await import("/client/web/ui/clock/clock.js");
+    const sides = (clock, now_ms) => [0, 1].map((seat) => {
+        const { left_ms, stage, count } = readingOf(clock, seat, now_ms);
+        return [left_ms, stage, count];
+    });
+    return histories.map((messages) => {
+        let model = follow(EMPTY_MODEL, "r");
+        return messages.map(([at, message]) => {
+            const clock = (model = apply(model, message)).room.match?.clock;
+            return clock ? later.map((ms) => sides(clock, at + ms)) : [];
+        });
+    });
+}"""
+LATER_MS = (0, 700, 4_000, 9_000)
+
+
+async def test_the_clocks_of_golden_logs_show_the_servers_times_after_each_event(
+    page: Page,
+) -> None:
+    """Also while a clock stands, in overtime, and from a snapshot in place of the events."""
+
+    def shown(side: SideClock) -> list[int]:
+        return [side.left_ms, side.stage, side.periods]
+
+    histories, expected = [], []
+    for name in golden_logs.CLOCKS:
+        log = golden_logs.read(name)
+        rooms = list(states(log))
+        frames = [json.loads(frame) | {"room": "r"} for frame in golden_logs.frames(name)]
+        times = []
+        for room, (at_ms, _) in zip(rooms, log, strict=True):
+            clock = room.match.clock if room.match is not None else None
+            is_over = room.match is not None and room.match.over is not None
+            times.append(
+                []
+                if clock is None or is_over
+                else [[*map(shown, sides_at(clock, at_ms + ms))] for ms in LATER_MS]
+            )
+        events = [[at_ms, frame] for (at_ms, _), frame in zip(log, frames, strict=True)]
+        histories.append(events)
+        expected.append(times)
+        for v, (room, (at_ms, _)) in enumerate(zip(rooms, log, strict=True), 1):
+            histories.append([[at_ms, as_snapshot(room) | {"room": "r"}], *events[v:]])
+            expected.append(times[v - 1 :])
+    results = await page.evaluate(READ_CLOCKS, [histories, LATER_MS])
+    for result, times in zip(results, expected, strict=True):
+        for readings, sides in zip(result, times, strict=True):
+            assert not sides or readings == sides

@@ -335,7 +335,7 @@ async def test_your_matches_have_running_finished_and_waiting_ones() -> None:
             }  # fmt: skip
             assert await own(ben.token) == {
                 "running": [rooms[0]], "finished": [rooms[1]], "waiting": [],
-                "rooms": [rooms[1]], "notifications": [],
+                "rooms": [rooms[1]], "notifications": [rooms[0]],
             }  # fmt: skip
         assert await refusal(node, "/api/me/matches") == (401, Code.TOKEN_UNKNOWN)
 

@@ -4,7 +4,9 @@ import asyncio
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from engine.game import UnknownGame
 from engine.search.job import Job
 from server.commands import (
     Accept,
@@ -16,6 +18,7 @@ from server.commands import (
     NextGame,
     Rematch,
     Resign,
+    Stand,
     Tick,
 )
 from server.events import (
@@ -27,11 +30,14 @@ from server.events import (
     Offered,
     Released,
     Required,
+    SeatTaken,
     Started,
     parse_event_body,
 )
+from server.ops.clocks import faults_of
 from server.protocol.codes import Code
 from server.rooms import rules
+from server.rooms.clock_log import ClockReader
 from server.rooms.model import AI, SERVER, CommandRejected, Moment
 from server.seats.ai import time_for_move
 from server.time_controls import format_control
@@ -40,12 +46,14 @@ from tests.support.room_log import (
     ADA,
     AI_SEAT,
     BEN,
+    CYD,
     ME,
     SETTINGS,
     LoggedRoom,
     created,
     plain,
     seated,
+    sit,
 )
 
 
@@ -205,7 +213,9 @@ def test_a_side_whose_opponent_cannot_win_draws_by_time() -> None:
 
 
 def test_a_side_that_does_not_show_up_gives_no_result() -> None:
-    """A first turn is due in 10 to 30 seconds, and free until then."""
+    """A first turn is due in 10 to 30 seconds, and free until then. The next player who sits down
+    starts a match, as after an aborted one.
+    """
     played = seated(clock="600")
     wait(played, 29_999)
     assert tick(played) == []
@@ -213,6 +223,9 @@ def test_a_side_that_does_not_show_up_gives_no_result() -> None:
     (over,) = tick(played)
     assert isinstance(over, Finished)
     assert (over.winner, over.how, over.clocks_ms) == (None, "noshow", (600_000, 600_000))
+    played.append(over)
+    played.do(ADA, plain(Stand))
+    assert [type(event) for event in played.do(CYD, sit(0))] == [SeatTaken, Started]
 
 
 def test_nobody_ends_a_match_with_no_time_left() -> None:
@@ -261,6 +274,53 @@ def test_extra_turns_earn_one_gain() -> None:
     first = goes_on.index(False) + 2
     for gain, is_within_turn in list(zip(gains, goes_on, strict=True))[first:]:
         assert gain == (0 if is_within_turn else 5_000)
+
+
+def test_the_clock_can_be_read_without_the_rules() -> None:
+    """Also where a side moves again: the room of a node that lacks the game, and the reader of a
+    log, have the clock of the room with the rules after every event.
+    """
+
+    def find_none(game_id: str) -> Any:
+        raise UnknownGame(game_id)
+
+    played = seated(game="kalah", clock="60+5")
+    reader = ClockReader(played.match.id)
+    for at_ms, body in played.log:
+        reader.read(parse_event_body(body), at_ms)
+    while played.match.ply < 12 and played.room.running_match is not None:
+        begin = len(played.log)
+        played.do((ADA, BEN)[played.match.turn], played.move(played.match.position.tokens()[-1]))
+        for at_ms, body in played.log[begin:]:
+            reader.read(parse_event_body(body), at_ms)
+        match = played.fold(find_none).match
+        assert match is not None
+        assert match.position is None
+        assert match.clock == reader.clock == played.match.clock
+    assert any(b'"goes_on":true' in body for _, body in played.log)
+
+
+@pytest.mark.parametrize("seat", [7, 2, -1])
+@pytest.mark.parametrize("forced", [False, True])
+@pytest.mark.parametrize("moves", [0, 1, 2])
+def test_a_move_of_no_seat_is_a_fault_of_the_log(seat: int, forced: bool, moves: int) -> None:
+    """The check of the log says so, and the clock is unknown from there on."""
+    played = seated(clock="60")
+    for actor in (ADA, BEN)[:moves]:
+        played.do(actor, played.move(played.match.position.tokens()[0]))
+    reader = ClockReader(played.match.id)
+    for at_ms, body in played.log:
+        reader.read(parse_event_body(body), at_ms)
+    token = played.match.position.tokens()[0]
+    before, (moved, *_) = played.room, played.decide((ADA, BEN)[moves % 2], played.move(token))
+    assert isinstance(moved, Moved)
+    damaged = replace(moved, seat=seat, forced=forced)
+    assert any(f"seat {seat}" in fault for fault in faults_of(before, damaged, played.now_ms))
+    reader.read(damaged, played.now_ms)
+    assert reader.clock is None
+    after = rules.evolve(before, damaged, played.now_ms, played.find_game)
+    assert after.match is not None
+    assert after.match.clock is None
 
 
 # --- additions and holds --------------------------------------------------------------------------

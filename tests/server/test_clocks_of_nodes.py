@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from engine.game import UnknownGame
 from server.commands import Resign
 from server.ids import RoomId
 from server.process.node_clock import MAX_SLEW_MS, STEP_MS, NodeClock
@@ -21,6 +22,7 @@ from server.protocol.codes import Code
 from server.rooms.model import Room
 from server.runtime.log import RETRY_MS
 from server.runtime.node.hub import Hub
+from server.runtime.room.room_runner import RESYNC_S
 from server.store.base import EVERYONE, Append, NewRoom, StoredEvent
 from tests.support.fake_server import Client, FakeServer, Fault, FaultyBus, FaultyStore, virtual
 from tests.support.room_log import ADA, BEN, LoggedRoom, seated
@@ -200,6 +202,48 @@ async def test_a_flag_waits_for_a_command_without_an_answer_and_falls_at_its_dea
         assert (over["how"], over["clocks_ms"]) == ("flag", [0, 60_000])
 
 
+@virtual
+async def test_a_flag_waits_for_no_command_of_the_server() -> None:
+    """A tick that the store did not take comes again as soon as the store works."""
+    fake = FakeServer()
+    async with fake.hub() as hub, playing(fake, hub) as (_room, _ada, ben):
+        await asyncio.sleep(59)
+        fake.store.fail("append", Fault())
+        await asyncio.sleep(1.5 + RESYNC_S)
+        (over,) = kinds(ben, "finished")
+        assert over["how"] == "flag"
+
+
+@virtual
+async def test_a_flag_waits_no_longer_when_the_command_came_again() -> None:
+    """Whatever the answer is; and a node forgets a command that can no longer come in time."""
+    fake = FakeServer()
+    async with fake.hub() as hub, playing(fake, hub) as (room, ada, ben):
+
+        def has_retries() -> bool:
+            runner = hub.runner(room)
+            return runner is not None and runner._log.retries_end_ms is not None
+
+        fake.store.fail("append", Fault())
+        assert await ada.expect_refusal(ada.move(room, 2, MOVES[2])) == Code.STORE_RETRY
+        assert has_retries()
+        await asyncio.sleep(RETRY_MS / 1000 + 1)
+        assert not has_retries()
+        await asyncio.sleep(56 - RETRY_MS / 1000)
+        impossible = ada.move(room, 2, MOVES[0])
+        fake.store.fail("head", Fault())
+        assert await ada.expect_refusal(impossible) == Code.STORE_RETRY
+        await asyncio.sleep(RESYNC_S + 1)
+        ada.messages.clear()
+        assert await ada.expect_refusal(impossible) == Code.MOVE_ILLEGAL
+        await asyncio.sleep(10)
+        (over,) = kinds(ben, "finished")
+        assert over["how"] == "flag"
+        last = (await fake.store.logs.events(room, 0))[-1]
+        first = kinds(ben, "moved")[1]
+        assert last.at_ms == first["at"] + 60_000
+
+
 # --- outages --------------------------------------------------------------------------------------
 
 
@@ -304,6 +348,115 @@ async def test_a_clock_stands_while_the_node_that_ran_it_is_dead() -> None:
         assert len(kinds(ben, "held")) == 1
 
 
+#: Faults of the store in the calls with which a node decides whether a clock stood.
+HICCUPS = {
+    "heartbeat": ("last_beat", Fault()), "read": ("events", Fault()), "head": ("head", Fault()),
+    "hold": ("append", Fault()), "lost answer": ("append", Fault(after=True)),
+    "lost takeover": ("take_over_due_rooms", Fault(after=True)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", HICCUPS)
+@virtual
+async def test_a_hiccup_of_the_store_loses_no_outage(fault: str) -> None:
+    """The store fails as a node takes a match over, which nobody watches: the clock stood all the
+    same, once, also if that node dies before the store works again.
+    """
+    call, failure = HICCUPS[fault]
+    for dies in (False, True):
+        fake = FakeServer()
+        fake.settings = replace(fake.settings, sole_node=True)
+        async with fake.hub("n1") as hub, playing(fake, hub) as (room, ada, _ben):
+            await asyncio.sleep(50.2)
+            began_ms, died_ms = ada.events()[-1]["at"], fake.now_ms()
+        await asyncio.sleep(100)
+        if dies and not failure.after:
+            async with fake.hub("n2"):
+                fake.store.fail(call, *[failure] * 99)
+                await asyncio.sleep(20)
+            fake.store.faults.clear()
+            await asyncio.sleep(20)
+        async with fake.hub("n3"):
+            fake.store.fail(call, failure)
+            await asyncio.sleep(30)
+        events = await events_after(fake, room, 0)
+        (held,) = [event for event in events if event["kind"] == "held"]
+        assert died_ms - 1_000 <= held["since_ms"] <= died_ms
+        (released,) = [event for event in events if event["kind"] == "released"]
+        assert events[-1]["how"] == "flag"
+        last = (await fake.store.logs.events(room, 0))[-1]
+        away_ms = released["from_ms"] - held["since_ms"]
+        assert last.at_ms == began_ms + 60_000 + away_ms
+
+
+@pytest.mark.parametrize("fault", HICCUPS)
+@virtual
+async def test_a_hiccup_of_the_store_loses_no_outage_of_an_open_room(fault: str) -> None:
+    """Nor where the node that takes the match over has its room open."""
+    call, failure = HICCUPS[fault]
+    fake = FakeServer()
+    first_store = FaultyStore(fake.store.memory)
+    bus = fake.bus
+    assert isinstance(bus, FaultyBus)
+    async with fake.hub("n2") as second:
+        async with (
+            fake.hub("n1", store=first_store) as first,
+            playing(fake, first) as (room, _ada, _ben),
+        ):
+            ben = Client(second, "ben")
+            await ben.ack(ben.join(room))
+            await asyncio.sleep(58.3)
+            died_ms, first_store.down, bus.cut = fake.now_ms(), True, True
+            fake.store.fail(call, failure)
+        bus.cut = False
+        await ben.event("released")
+        (held,) = kinds(ben, "held")
+        assert died_ms - 1_000 <= held["since_ms"] <= died_ms
+        await asyncio.sleep(10)
+        assert [event["how"] for event in kinds(ben, "finished")] == ["flag"]
+        assert len(kinds(ben, "held")) == 1
+
+
+@virtual
+async def test_a_takeover_ends_also_where_no_clock_stood() -> None:
+    """Of the node before no heartbeat is known: the match goes on, and what the store remembers of
+    that node gives no time to anybody when this one dies in its turn.
+    """
+    fake = FakeServer()
+    fake.settings = replace(fake.settings, sole_node=True)
+    async with fake.hub("n1") as hub, playing(fake, hub) as (room, _ada, _ben):
+        await asyncio.sleep(58)
+    fake.store.memory.nodes.forget_heartbeats()
+    async with fake.hub("n2"):
+        await asyncio.sleep(0.5)
+        head = await fake.store.logs.head(room)
+        assert head is not None
+        assert (head.node, head.taken_from) == ("n2", None)
+
+
+@virtual
+async def test_a_clock_that_no_rule_can_read_makes_no_work() -> None:
+    """A spectator opens a released match of a game that this node lacks: the node asks for no
+    heartbeat again and again, and its own clock may be set.
+    """
+    fake = FakeServer()
+    async with fake.hub("n1") as hub, playing(fake, hub) as (room, _ada, _ben):
+        pass
+
+    def find_none(game_id: str) -> Any:
+        raise UnknownGame(game_id)
+
+    async with fake.hub("n2", find_game=find_none) as hub:
+        eve = Client(hub, "eve")
+        await eve.ack(eve.join(room))
+        runner = hub.runner(room)
+        assert runner is not None
+        assert (runner.is_timed, runner.timed_by) == (False, "")
+        asked = fake.store.calls.get("last_beat", 0)
+        await asyncio.sleep(20)
+        assert fake.store.calls.get("last_beat", 0) == asked
+
+
 async def events_after(fake: FakeServer, room: str, v: int) -> list[dict[str, Any]]:
     """Returns the events of a room's log after a version."""
     return [json.loads(entry.body) for entry in await fake.store.logs.events(room, v)]
@@ -327,15 +480,17 @@ def test_a_nodes_clock_goes_like_the_one_that_nobody_sets(steps: list[tuple[int,
         assert abs(clock.now_ms() - before_ms - passed_ms) <= MAX_SLEW_MS
     wall_ms += 86_400_000
     before_ms = clock.now_ms()
-    clock.follow(may_step=False)
-    assert clock.now_ms() == before_ms
-    clock.follow(may_step=True)
+    assert clock.follow(may_step=False)
+    assert abs(clock.now_ms() - before_ms) <= MAX_SLEW_MS
+    assert not clock.follow(may_step=True)
     assert clock.now_ms() == wall_ms
 
 
 @virtual
-async def test_a_time_of_day_that_is_set_moves_no_running_clock() -> None:
-    """A node takes it over when no clock is running on it any more."""
+async def test_a_time_of_day_that_is_set_moves_no_running_clock(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A node takes it over when no clock is running on it any more, and says once that it waits."""
     fake = FakeServer()
     wall_ms = 0
     clock = NodeClock(lambda: wall_ms + fake.now_ms(), fake.uptime_ms)
@@ -345,7 +500,57 @@ async def test_a_time_of_day_that_is_set_moves_no_running_clock() -> None:
         wall_ms = 3_600_000
         await asyncio.sleep(10)
         await ada.ack(ada.move(room, 2, MOVES[2]))
-        assert kinds(ben, "moved")[-1]["spent_ms"] == 20_000
+        spent_ms = kinds(ben, "moved")[-1]["spent_ms"]
+        assert 20_000 <= spent_ms <= 20_000 + 11 * MAX_SLEW_MS
         await ben.ack(ben.plain(Resign, room))
         await asyncio.sleep(2)
         assert clock.now_ms() == fake.now_ms() + wall_ms
+    assert capsys.readouterr().out.count("while clocks may run") == 1
+
+
+@virtual
+async def test_a_time_of_day_that_is_set_moves_no_clock_that_nobody_watches() -> None:
+    """Nor when both players are away and the room has left memory: the flag falls at its time."""
+    fake = FakeServer()
+    fake.settings = replace(fake.settings, room_idle_s=1)
+    wall_ms = 0
+    clock = NodeClock(lambda: wall_ms + fake.now_ms(), fake.uptime_ms)
+    ports: dict[str, Any] = {"now_ms": clock.now_ms, "follow_clock": clock.follow}
+    async with fake.hub(**ports) as hub, playing(fake, hub, "600") as (room, ada, ben):
+        for client in (ada, ben):
+            client.close()
+        await asyncio.sleep(20)
+        assert room not in hub.rooms.ids(), "nobody is there"
+        wall_ms = 3_600_000
+        await asyncio.sleep(100)
+        assert clock.now_ms() < fake.now_ms() + wall_ms
+        again = Client(hub, "ada")
+        await again.ack(again.join(room))
+        await again.ack(again.move(room, 2, MOVES[2]))
+        spent_ms = kinds(again, "moved")[-1]["spent_ms"]
+        assert 120_000 <= spent_ms <= 120_000 + 101 * MAX_SLEW_MS
+
+
+@pytest.mark.parametrize("step_ms", [60_000, -60_000])
+@virtual
+async def test_an_outage_counts_by_the_clock_of_the_dead_node(step_ms: int) -> None:
+    """Also where the time of day was set while a match ran on it: nobody pays for that."""
+    fake = FakeServer()
+    fake.settings = replace(fake.settings, sole_node=True)
+    wall_ms = 0
+    fake.store.memory.nodes.now_ms = lambda: wall_ms + fake.now_ms()
+
+    def ports() -> dict[str, Any]:
+        clock = NodeClock(lambda: wall_ms + fake.now_ms(), fake.uptime_ms)
+        return {"now_ms": clock.now_ms, "follow_clock": clock.follow}
+
+    async with fake.hub("n1", **ports()) as hub, playing(fake, hub, "180") as (room, ada, _ben):
+        await asyncio.sleep(10)
+        wall_ms = step_ms
+        await asyncio.sleep(10.3)
+    await asyncio.sleep(120)
+    async with fake.hub("n2", **ports()) as hub:
+        ada = Client(hub, "ada")
+        await ada.ack(ada.join(room))
+        released = (await events_after(fake, room, 0))[-1]
+        assert 158_000 <= released["clocks_ms"][0] <= 161_000

@@ -53,7 +53,7 @@ ROWS: dict[str, dict[str, Any]] = {
 #: The values that later migrations put into those rows.
 ADDED: dict[str, dict[str, Any]] = {
     "identities": {"seen_day": None, "sat": False},
-    "rooms": {"seen_day": None},
+    "rooms": {"seen_day": None, "taken_from": None},
     "matches": {"first": None, "second": None, "winner": None, "clock": None, "speed": None},
     "nodes": {"beat_ms": None},
 }

@@ -13,11 +13,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.bus.base import BusMessage, NotificationSent
-from server.commands import Accept, Command, Decline, NextGame, OfferDraw, Rematch, Resign
-from server.ids import RoomId
+from server.commands import (
+    Accept,
+    Command,
+    Decline,
+    NextGame,
+    OfferDraw,
+    Rematch,
+    Resign,
+    Takeback,
+)
+from server.events import (
+    AiTookOver,
+    Occupant,
+    Player,
+    PlayerReturned,
+    Renamed,
+    parse_event_body,
+)
+from server.ids import IdentityId, RoomId
 from server.protocol import messages as wire
-from server.protocol.notifications import notification
+from server.protocol import notifications
+from server.rooms.model import Actor
 from server.runtime.node.hub import Hub
+from server.store.base import StoredMatch
+from server.web.my_matches import RunningRoom
 from tests.support.fake_server import Client, FakeServer, Message, run_ready_tasks, virtual
 from tests.support.node import serve
 from tests.support.room_log import ADA, BEN, attempt, plain, seated
@@ -132,6 +152,40 @@ async def test_nobody_is_told_who_is_in_the_room(nodes: int) -> None:
         stop()
 
 
+@pytest.mark.parametrize("nodes", [1, 2])
+@virtual
+async def test_what_a_player_was_told_is_taken_back_in_the_room(nodes: int) -> None:
+    """A player who was told in the lobby and comes to the room, which has left memory meanwhile,
+    with another connection: the first change there takes the notification back, once, from the
+    connections elsewhere. The next change after the player has gone is told again.
+    """
+    async with evening(nodes) as night:
+        ada, ben, room = night.ada, night.ben, night.room
+        lobby = Client(ben.hub, "ben")
+        lobby.hub.notifications.connect(lobby)
+        await ben.ack(ben.sit(room, 1))
+        await ada.ack(ada.move(room, 0, "b2"))
+        await run_ready_tasks()
+        await ada.ack(ada.leave(room))
+        await asyncio.sleep(2 * night.fake.settings.room_idle_s)
+        assert not {room} & {*ada.hub.rooms.ids(), *ben.hub.rooms.ids()}
+        await ben.ack(ben.join(room))
+        await ada.ack(ada.join(room))
+        await asyncio.sleep(1)
+        moves = ((ben, "a1"), (ada, "a2"), (ben, "c2"), (ada, "b1"))
+        for ply, (mover, token) in enumerate(moves, 1):
+            await mover.ack(mover.move(room, ply, token))
+            await run_ready_tasks()
+        for client in (lobby, night.page):
+            assert [what for what, _ in told(client)] == ["started", "turn", ""]
+        await ben.ack(ben.leave(room))
+        await asyncio.sleep(1)
+        await night.ada_does(Resign)
+        for client in (lobby, night.page):
+            assert [what for what, _ in told(client)] == ["started", "turn", "", "over"]
+        assert told(ada) == told(night.eve) == []
+
+
 @virtual
 async def test_a_closed_connection_is_forgotten() -> None:
     """A node keeps nothing of a connection that has closed."""
@@ -168,14 +222,67 @@ def test_only_what_the_other_one_offers_waits(steps: list[str]) -> None:
         offers = {"draw", "rematch"}
         for seat, identity in enumerate(("ada", "ben")):
             at = room.seat_of(identity)  # type: ignore[arg-type]
-            waits = notification(room, identity).what
+            waits = notifications.of_room(room, identity).what
             assert at is not None
             assert seat in (0, 1)
             if room.offers == (at,) and room.next_offer is None:
                 assert waits not in offers
             if room.offers == (1 - at,) and room.next_offer is None:
                 assert waits in offers
-        assert notification(room, "eve") == wire.Notification(room=room.id)
+        assert notifications.of_room(room, "eve") == wire.Notification(room=room.id)
+
+
+STEPS = [
+    "draw", "accept", "decline", "takeback", "move", "move", "ai", "rename", "rematch", "resign",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("game", ["tic-tac-toe", "kalah"])
+@given(steps=st.lists(st.tuples(st.sampled_from([ADA, BEN]), st.sampled_from(STEPS))))
+def test_the_log_of_a_match_says_what_waits_as_the_room_does(
+    game: str, steps: list[tuple[Actor, str]]
+) -> None:
+    """Read from the start of the running match, without the rules, the log gives what the socket
+    tells of the room: offers, takebacks, turns, and nothing while an AI plays on for either. After
+    the end of a match nothing waits in it.
+    """
+    played = seated(game=game)
+    kinds: dict[str, type[Command]] = {
+        "draw": OfferDraw, "accept": Accept, "decline": Decline, "rematch": Rematch,
+        "resign": Resign,
+    }  # fmt: skip
+    for actor, step in steps:
+        match, seat = played.match, played.room.kept_seat(actor.identity)
+        if step == "move" and match.over is None:
+            mover = (ADA, BEN)[match.turn]
+            attempt(partial(played.do, mover, played.move(match.position.tokens()[0])))
+        elif step == "takeback":
+            attempt(partial(played.do, actor, Takeback("t", match.ply)))
+        elif step == "rename":
+            played.append(Renamed("ben", f"Ben {played.room.v}"))
+        elif step == "ai" and match.over is None and seat is not None:
+            occupant = Occupant(str(actor.identity), actor.name)
+            played.append(PlayerReturned(match.id, seat, match.ply, occupant))
+        elif step == "ai" and match.over is None:
+            kept = Occupant("ai", "AI", "ai", 1, kept_for=Player(str(actor.identity), actor.name))
+            played.append(AiTookOver(match.id, int(actor == BEN), match.ply, kept))
+        elif step in kinds:
+            attempt(partial(played.do, actor, plain(kinds[step])))
+        room, match = played.room, played.match
+        assert room.game is not None
+        stored = StoredMatch(
+            match.id, room.id, room.game_id, match.number, b"{}", b"", match.start, match.rules,
+            match.first_v, match.started_ms, None, None, None, None,
+        )  # fmt: skip
+        reader = RunningRoom(stored, room.game.title)
+        for at_ms, body in played.log[match.first_v - 1 :]:
+            reader.read(parse_event_body(body), at_ms)
+        told = {
+            identity: notifications.of_room(room, identity)
+            for identity in ("ada", "ben")
+            if match.over is None and room.seat_of(IdentityId(identity)) is not None
+        }
+        assert reader.waiting(match.turn) == told
 
 
 async def test_after_a_restart_the_offers_and_rooms_of_tonight_are_there() -> None:
@@ -194,8 +301,14 @@ async def test_after_a_restart_the_offers_and_rooms_of_tonight_are_there() -> No
         await ada.ack("join", room=room)
         await ben.ack("sit", room=room, seat=1)
         turn = await node.get("/api/me/matches", Authorization=f"Bearer {ada.token}")
-        assert [each["what"] for each in turn.json["notifications"]] == ["turn"]
-        assert (await mine())["notifications"] == []
+        assert [each["what"] for each in turn.json["notifications"]] == ["started"]
+        assert [each["what"] for each in (await mine())["notifications"]] == ["started"]
+        legal = await ada.expect("turn")
+        await ada.ack("move", room=room, ply=0, move=legal["moves"][0]["id"])
+        assert [each["what"] for each in (await mine())["notifications"]] == ["turn"]
+        await ada.ack("takeback", room=room, ply=1)
+        text = "Ada asks to take a move back in Sticks."
+        assert (await mine())["notifications"] == [{"room": room, "what": "takeback", "text": text}]
         await ada.ack("resign", room=room)
         assert [each["room"] for each in (await mine())["rooms"]] == [room]
         assert (await mine())["notifications"] == []
@@ -211,3 +324,23 @@ async def test_after_a_restart_the_offers_and_rooms_of_tonight_are_there() -> No
         assert [each["what"] for each in (await mine())["notifications"]] == ["next"]
         await ada.ack("stand", room=room)
         assert (await mine())["rooms"] == (await mine())["notifications"] == []
+
+
+async def test_nothing_precedes_the_welcome() -> None:
+    """A player whose name changes with `hello` is told nothing while the seats get it: the first
+    message is the welcome, and what waits is told after it.
+    """
+    fake = FakeServer()
+    async with serve(fake) as node, node.guest(name="Ada") as ada, node.guest(name="Ben") as ben:
+        room = (await ada.ack("create", game="tic-tac-toe"))["room"]
+        await ben.ack("sit", room=room, seat=1)
+        gate = fake.store.hold("player_matches")
+        async with node.socket() as again:
+            await again.send(wire.Hello(protocol=1, token=ben.token, name="Benny"))
+            await fake.store.waiting["player_matches"].wait()
+            await ada.ack("move", room=room, ply=0, move="b2")
+            assert (await ben.expect("notification", what="turn"))["room"] == room
+            gate.set()
+            assert (await again.receive())["t"] == "welcome"
+            await ada.ack("resign", room=room)
+            assert (await again.expect("notification"))["what"] == "over"

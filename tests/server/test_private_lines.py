@@ -4,6 +4,7 @@ The bot hears its name between people, and answers from the rules.
 """
 
 import json
+from collections import Counter
 
 import pytest
 
@@ -20,7 +21,7 @@ from server.questions import UNKNOWN, Question, parse_question
 from server.rooms import rules
 from server.rooms.model import SNAPSHOT_CHAT_LINES, Actor, CommandRejected, Moment
 from server.rooms.muting import people_to_mute
-from server.settings import Settings
+from server.settings import CHAT_STAMPS, Settings
 from server.store.base import AUTHOR, EVERYONE
 from tests.support.bots import AGAINST_AI, ask, bot_lines, bot_of, private_answer
 from tests.support.fake_server import Client, FakeServer, run_ready_tasks, virtual
@@ -144,11 +145,38 @@ def test_cheap_questions_do_not_count_as_searches() -> None:
     assert ask_at(played, ADA, "/clock", 71_000)
 
 
-def ask_at(played: LoggedRoom, actor: Actor, text: str, after_ms: int) -> bool:
+@pytest.mark.parametrize(("text", "limit", "room_limit"), [("/help", 20, 40), ("/eval", 6, 20)])
+def test_lines_to_the_bot_are_limited_whoever_else_writes(
+    text: str, limit: int, room_limit: int
+) -> None:
+    """Players and spectators who write in turn, as one person with many guests may, get no more
+    than each player's limit and the spectators' one in a minute, at the highest limits too.
+    """
+    guests = [Actor(IdentityId(name), name) for name in ("dan", "eve", "fay", "gil")]
+    for lines, room_lines in ((limit, room_limit), (CHAT_STAMPS, CHAT_STAMPS)):
+        played = seated()
+        settings = Settings(
+            limit_private=lines, limit_private_room=room_lines,
+            limit_questions=lines, limit_questions_room=room_lines,
+        )  # fmt: skip
+        accepted = Counter(
+            actor.identity
+            for number in range(200)
+            for actor in (ADA, BEN, *guests)
+            if ask_at(played, actor, text, number * 10, settings)
+        )
+        assert accepted[ADA.identity] == accepted[BEN.identity] == lines
+        assert accepted.total() == 2 * lines + room_lines
+        assert played.fold() == played.room
+
+
+def ask_at(
+    played: LoggedRoom, actor: Actor, text: str, after_ms: int, settings: Settings | None = None
+) -> bool:
     """Whether the room accepts a line at a time; it then is in the log."""
     at_ms = 1_000_000 + after_ms
     moment = Moment(
-        actor, at_ms, at_ms, played.new_id, Settings(), load_game,
+        actor, at_ms, at_ms, played.new_id, settings or Settings(), load_game,
         kind_of_question=kind_of_question,
     )  # fmt: skip
     try:

@@ -73,6 +73,8 @@ def test_the_log_alone_makes_the_room() -> None:
     played.do(ADA, Configure("c", "spectators"))
     played.do(ADA, remove_ai(1))
     played.do(CYD, sit(1))
+    played.do(BEN, plain(Rematch))
+    played.do(CYD, plain(Rematch))
     played.do(CYD, plain(Abort))
     played.do(CYD, plain(Rematch))
     played.do(BEN, plain(Decline))

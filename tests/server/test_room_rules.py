@@ -330,7 +330,8 @@ def test_an_ai_does_not_move_for_a_person() -> None:
 
 
 def test_an_ai_that_cannot_move_ends_the_match() -> None:
-    """An AI that cannot move ends the match without a winner, with the reason.
+    """An AI that cannot move ends the match without a winner, with the reason. The next player who
+    sits down starts a match.
 
     Illegal moves of the AI are rejected.
     """
@@ -338,6 +339,8 @@ def test_an_ai_that_cannot_move_ends_the_match() -> None:
     assert played.refuse(AI, played.ai_move("z9")) is Code.MOVE_MALFORMED
     (over,) = played.do(AI, played.ai_failure())
     assert over == Finished(played.match.id, None, "failure", "the AI could not move: it broke")
+    played.do(ADA, remove_ai(0))
+    assert [type(event) for event in played.do(BEN, sit(0))] == [SeatTaken, Started]
 
 
 def test_a_room_with_an_ai_to_move_is_due() -> None:

@@ -100,7 +100,7 @@ async def test_a_player_who_leaves_the_seat_receives_spectators_lines() -> None:
         assert "SECRET" not in json.dumps(ben.messages)
         await ada.ack(ada.sit(room, 0))
         await cyd.ack(cyd.chat(room, "SECOND", "spectators"))
-        await ben.until(lambda m: m["t"] == "event" and m["v"] == 10)
+        await ben.until(lambda m: m["t"] == "event" and m["v"] == 9)
         assert "SECOND" not in json.dumps(ada.messages)
 
 

@@ -110,6 +110,8 @@ async def test_spectators_receive_the_list_only_in_joined() -> None:
         count = len(ada.of("may"))
         await cyd.ack(cyd.sit(room, 0))
         assert cyd.of("may") != []
+        for player in (host, cyd):
+            await player.ack(player.plain(Rematch, room))
         await host.ack(host.plain(Resign, room))
         assert len(ada.of("may")) == count
 

@@ -12,6 +12,9 @@ from server.store.base import (
     NO_NODE,
     DueRoom,
     Identity,
+    LastBeat,
+    MatchFinished,
+    MatchStarted,
     Rescheduled,
     RoomHead,
     RoomVersion,
@@ -55,7 +58,7 @@ async def test_due_rooms_of_dead_nodes_are_taken_over(store: Store) -> None:
         "r5",
     ]
     assert room_ids(await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=False)) == []
-    assert await store.logs.head("r2") == RoomHead(2, "me", NOW_MS)
+    assert await store.logs.head("r2") == RoomHead(2, "me", NOW_MS, taken_from="dead")
     assert room_ids(
         await store.nodes.take_over_due_rooms(NOW_MS + 5, "other", all_nodes=False)
     ) == ["r3"]
@@ -168,11 +171,49 @@ async def test_a_released_room_waits_for_another_node(store: Store) -> None:
 
 
 async def test_a_takeover_names_the_node_before(store: Store) -> None:
-    """The node that was responsible is known, so that clocks can stand since its last heartbeat."""
-    for room, node in (("r1", "n1"), ("r2", "n2"), ("r3", "n1")):
+    """The node that was responsible is known, so that clocks can stand since its last heartbeat:
+    until an event or the end of the takeover, also if the next node dies in its turn.
+    """
+
+    async def taken_from(room: str) -> str | None:
+        head = await store.logs.head(room)
+        return None if head is None else head.taken_from
+
+    rooms = (("r1", "n1"), ("r2", "n2"), ("r3", "n1"))
+    for room, node in rooms:
         await store.logs.create_room(new_room(room, node=node, due_ms=NOW_MS))
-    taken = await store.nodes.take_over_due_rooms(NOW_MS, "me", all_nodes=False)
-    assert sorted(taken) == [("r1", "n1"), ("r2", "n2"), ("r3", "n1")]
+        assert await taken_from(room) is None
+    for node in ("me", "next"):
+        taken = await store.nodes.take_over_due_rooms(NOW_MS, node, all_nodes=False)
+        assert sorted(taken) == sorted(rooms)
+        assert [await taken_from(room) for room, _ in rooms] == ["n1", "n2", "n1"]
+    await store.nodes.end_takeover("me", "r1")
+    assert await taken_from("r1") == "n1", "another node is responsible"
+    await store.nodes.end_takeover("next", "r1")
+    await store.logs.append(append("r2", 2, node="next", due_ms=NOW_MS))
+    assert [await taken_from(room) for room, _ in rooms] == [None, None, "n1"]
+    taken = await store.nodes.take_over_due_rooms(NOW_MS, "last", all_nodes=False)
+    assert sorted(taken) == [("r1", "next"), ("r2", "next"), ("r3", "n1")]
+
+
+async def test_a_running_clock_is_found_until_its_match_ends(store: Store) -> None:
+    """`has_due_clock` looks at the rooms of a node that have a wake-up, in memory or not."""
+
+    def started(match: str, clock: str | None) -> MatchStarted:
+        return MatchStarted(
+            match, "hex", 1, b"{}", b"[]", "", "rules", 1, NOW_MS, False, clock=clock
+        )
+
+    for room, node, clock, due_ms in (
+        ("r1", "n1", "60", NOW_MS), ("r2", "n2", None, NOW_MS), ("r3", "n3", "60", None),
+    ):  # fmt: skip
+        await store.logs.create_room(new_room(room, node=node))
+        projections = (started(f"m-{room}", clock),)
+        await store.logs.append(append(room, 2, node=node, due_ms=due_ms, projections=projections))
+    assert [await store.nodes.has_due_clock(f"n{n}") for n in (1, 2, 3)] == [True, False, False]
+    over = MatchFinished("m-r1", 4, NOW_MS, 0, b"{}", None)
+    await store.logs.append(append("r1", 3, node="n1", due_ms=NOW_MS, projections=(over,)))
+    assert not await store.nodes.has_due_clock("n1")
 
 
 async def test_an_early_wake_up_stays(store: Store) -> None:
@@ -208,9 +249,9 @@ async def test_a_wake_up_is_written_later(store: Store) -> None:
 
 
 async def test_the_last_heartbeat_of_a_node_is_remembered(store: Store) -> None:
-    """`last_beat` gives its time by the store's clock, and whether it still counts. A dead node is
-    remembered while it is responsible for a room with a wake-up. For a released room it gives that
-    of the node that died last.
+    """`last_beat` gives its time, by the node's clock if it is known, and whether it still counts.
+    A dead node is remembered while it is responsible for a room with a wake-up, or was before a
+    takeover. For a released room it gives that of the node that died last.
     """
     assert await store.nodes.last_beat("n1") is None
     assert await store.nodes.last_beat(NO_NODE) is None
@@ -220,7 +261,10 @@ async def test_the_last_heartbeat_of_a_node_is_remembered(store: Store) -> None:
     assert (abs(beat.at_ms - first_ms) <= 1, beat.is_alive) == (True, True)
     await store.logs.create_room(new_room("r1", node="n1", due_ms=NOW_MS))
     second_ms = await store.nodes.heartbeat("n1", -2 * DAY_MS)
-    await store.nodes.heartbeat("new", 1000)
+    await store.nodes.heartbeat("new", 1000, 77)
+    assert await store.nodes.last_beat("new") == LastBeat(77, True)
+    await store.nodes.take_over_due_rooms(NOW_MS, "new", all_nodes=False)
+    await store.nodes.heartbeat("newer", 1000)
     for node in ("n1", NO_NODE):
         beat = await store.nodes.last_beat(node)
         assert beat is not None

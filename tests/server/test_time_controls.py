@@ -1,5 +1,8 @@
 """Texts of time controls: what is written is read, what people type is understood."""
 
+import json
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
@@ -178,5 +181,13 @@ def test_a_side_in_overtime_says_what_it_has_left() -> None:
     assert show_side(byo_yomi, 28_000, 1, 2) == "0:28 + 2 x 30 s"
     assert show_side(byo_yomi, 28_000, 1, 0) == "0:28, the last period"
     assert show_side(canadian, 130_000, 1, 7) == "2:10 for 7 turns"
-    assert low_time_ms(byo_yomi) == 75_000
-    assert low_time_ms(TimeControl((Stage(60_000),))) == 10_000
+
+
+def test_low_time_is_that_of_the_stage() -> None:
+    """The browser's clocks read the same table."""
+    table = json.loads((Path(__file__).parents[1] / "data/low-times.json").read_text("utf-8"))
+    for text, times in table.items():
+        control = parse_control(text)
+        assert control is not None
+        assert [low_time_ms(control, stage) for stage in range(len(times))] == times, text
+        assert len(times) == len(control.stages) + (control.overtime is not None)

@@ -8,9 +8,12 @@ from sqlalchemy import Connection
 
 from engine.game import Game
 from engine.rules.registry import load_game
+from server.commands import Decline, MySeat, OpenSeat, Rematch, Resign
 from server.ops.verify import Report, verify
+from server.protocol import messages as wire
 from server.rooms.names import shown_name
 from tests.support.databases import KINDS, Database, SqliteDatabase, empty_database, play_matches
+from tests.support.fake_server import Client, FakeServer
 
 
 async def check(database: Database) -> Report:
@@ -90,6 +93,11 @@ FAULTS = {
     ),
     """UPDATE rooms SET summary = replace(CAST(summary AS TEXT), 'open', 'finished')
        WHERE id = '{waiting}'""": ("I8", "entry in the lobby"),
+    **{
+        f"""UPDATE rooms SET summary = replace(CAST(summary AS TEXT), '"open"', '"open",{field}')
+            WHERE id = '{{waiting}}'""": ("I8", "entry in the lobby")
+        for field in ('"speed":"blitz"', '"offers":[{{"seat":0,"what":"rematch"}}]')
+    },
     "UPDATE rooms SET host = 'mallory' WHERE id = '{waiting}'": ("I8", "host of the room's row"),
     "UPDATE rooms SET due_ms = 5 WHERE id = '{waiting}'": ("I8", "due_ms of the room's row"),
     "UPDATE matches SET plies = plies + 1 WHERE room = '{full}' AND plies > 0": (
@@ -215,6 +223,49 @@ async def test_a_finished_match_has_its_winner(store_file: SqliteDatabase) -> No
     rows = await store_file.run(lambda connection: connection.exec_driver_sql(query).fetchall())
     assert [tuple(row) for row in rows[:3]] == [(5, 0), (0, 0), (0, 0)]
     assert {tuple(row) for row in rows[3:]} == {(None, None)}
+
+
+async def test_an_offer_that_an_older_node_has_left_in_an_entry_is_no_problem(
+    tmp_path: Path,
+) -> None:
+    """A node that does not note offers leaves one that is over in the room's entry, or none that is
+    open. Any other offer there is a problem, and so is one from before a match.
+    """
+    database = SqliteDatabase(tmp_path / "store.sqlite3")
+
+    async def put(summary: bytes) -> None:
+        query, values = "UPDATE rooms SET summary = ?", (summary,)
+        await database.run(partial(Connection.exec_driver_sql, statement=query, parameters=values))
+
+    async def summary() -> bytes:
+        query = "SELECT summary FROM rooms"
+        found = await database.run(lambda each: each.exec_driver_sql(query).scalar())
+        assert isinstance(found, bytes)
+        return found
+
+    async with database.open() as store, FakeServer(store=store).hub() as hub:
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        room = await ada.create("tic-tac-toe", seats=(MySeat(), OpenSeat()))
+        await ben.ack(ben.sit(room, 1))
+        await ben.ack(ben.plain(Resign, room))
+        without = await summary()
+        await ada.ack(ada.plain(Rematch, room))
+        offered = await summary()
+        assert b'"offers":[{"seat":0,"what":"rematch"}]' in offered
+        await put(without)
+        assert (await check(database)).problems == []
+        await ada.ack(wire.CommandFrame(room, Decline(ada.new_id(), "rematch")))
+        assert await summary() == without
+        await put(offered)
+        assert (await check(database)).problems == []
+        await put(offered.replace(b'"seat":0,"what"', b'"seat":1,"what"'))
+        assert [problem.check for problem in (await check(database)).problems] == ["I8"]
+        await ada.ack(ada.plain(Rematch, room))
+        await ben.ack(ben.plain(Rematch, room))
+        playing = await summary()
+        assert playing.endswith(b"}")
+        await put(playing[:-1] + b',"offers":[{"seat":0,"what":"rematch"}]}')
+        assert [problem.check for problem in (await check(database)).problems] == ["I8"]
 
 
 async def test_columns_that_are_filled_later_may_be_empty(store_file: SqliteDatabase) -> None:

@@ -49,6 +49,7 @@ from server.store.base import (
     match_page,
     wall_clock_ms,
 )
+from server.store.match_columns import Players, clock_of, latest_matches, players_of
 from server.store.match_filter import (
     EVERY_MATCH,
     SCAN_LIMIT,
@@ -58,7 +59,6 @@ from server.store.match_filter import (
     scan_end,
 )
 from server.store.people import shown_event, shown_identity, shown_match, shown_room
-from server.store.players import Players, clock_of, latest_matches, players_of
 from tests.support.memory_analyses import AnalysisTables, MemoryAnalyses
 
 
@@ -73,6 +73,7 @@ class _Room:
     listed: bool = False
     summary: bytes = b"{}"
     seen_day: int | None = None
+    taken_from: str | None = None
     events: list[StoredEvent] = field(default_factory=list)
     commands: dict[CommandKey, tuple[int, int]] = field(default_factory=dict)
 
@@ -168,7 +169,7 @@ class MemoryLogs:
     def _write(self, append: Append) -> None:
         room = self._rooms[append.room]
         room.events += append.events
-        room.node = append.node
+        room.node, room.taken_from = append.node, None
         room.due_ms = early_bound(room.due_ms, append.due_ms, append.events[-1].at_ms)
         if append.command is not None:
             room.commands[append.command] = (
@@ -215,7 +216,9 @@ class MemoryLogs:
     async def head(self, room: str) -> RoomHead | None:
         await asyncio.sleep(0)
         row = self._rooms.get(room)
-        return RoomHead(len(row.events), row.node, row.due_ms, row.seen_day) if row else None
+        if row is None:
+            return None
+        return RoomHead(len(row.events), row.node, row.due_ms, row.seen_day, row.taken_from)
 
     async def heads(self, rooms: Sequence[str]) -> dict[str, int]:
         await asyncio.sleep(0)
@@ -418,9 +421,27 @@ class MemoryNodes:
                 and (all_nodes or room.node not in alive)
                 and len(taken_over) < limit
             ):
-                taken_over.append(TakenRoom(RoomId(room_id), room.node))
+                room.taken_from = room.node if room.taken_from is None else room.taken_from
+                taken_over.append(TakenRoom(RoomId(room_id), room.taken_from))
                 room.node = node
         return taken_over
+
+    async def end_takeover(self, node: str, room: str) -> None:
+        await asyncio.sleep(0)
+        row = self._tables.rooms.get(room)
+        if row is not None and row.node == node:
+            row.taken_from = None
+
+    async def has_due_clock(self, node: str) -> bool:
+        await asyncio.sleep(0)
+        rooms = self._tables.rooms
+        return any(
+            match.finished_ms is None
+            and match.clock is not None
+            and rooms[match.room].node == node
+            and rooms[match.room].due_ms is not None
+            for match in self._tables.matches.values()
+        )
 
     async def reschedule(self, node: str, rooms: Sequence[Rescheduled]) -> None:
         await asyncio.sleep(0)
@@ -447,18 +468,23 @@ class MemoryNodes:
         )
         return [room for room in due if after is None or room > after][:limit]
 
-    async def heartbeat(self, node: str, alive_for_ms: int) -> int:
+    async def heartbeat(self, node: str, alive_for_ms: int, at_ms: int | None = None) -> int:
         await asyncio.sleep(0)
         now_ms = self.now_ms()
         self._alive_until_ms[node] = now_ms + min(alive_for_ms, MAX_HEARTBEAT_MS)
-        self._beats_ms[node] = now_ms
+        self._beats_ms[node] = now_ms if at_ms is None else at_ms
         return now_ms
+
+    def forget_heartbeats(self) -> None:
+        """Loses the heartbeats of all nodes, as a restored database has none."""
+        self._alive_until_ms.clear()
+        self._beats_ms.clear()
 
     async def last_beat(self, node: str) -> LastBeat | None:
         await asyncio.sleep(0)
         alive, beats_ms = self._alive(), self._beats_ms
         meant = beats_ms.keys() - alive if node == NO_NODE else beats_ms.keys() & {node}
-        last = max(meant, key=beats_ms.__getitem__, default=None)
+        last = max(meant, key=self._alive_until_ms.__getitem__, default=None)
         return None if last is None else LastBeat(beats_ms[last], last in alive)
 
     async def alive_nodes(self) -> frozenset[str]:

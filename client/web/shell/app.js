@@ -2,7 +2,6 @@
  * The app: it opens the page of the address, and draws the header, the connection's banner and the
  * toasts around it. It passes the browser's WebSocket, clock and randomness to the session.
  *
- * @import {MyMatches} from "./api.js"
  * @import {Content} from "./elements.js"
  * @import {Command} from "./connection.js"
  * @import {Model} from "./model.js"
@@ -14,7 +13,6 @@ import { ApiError, listMyMatches, readRefusalReason, registerGuest } from "./api
 import { CommandError } from "./connection.js";
 import { h, render } from "./elements.js";
 import { drawBanner, drawHeader, drawToasts } from "./frame.js";
-import { notify } from "./model.js";
 import { FailedPage, LoadingPage, MissingPage } from "./notices.js";
 import { Router } from "./router.js";
 import { Session } from "./session.js";
@@ -65,6 +63,8 @@ export class App {
     #isRenaming = false;
     /** Whether the connection was lost and is not back. */
     #wasLost = false;
+    /** Whether the page of the address is a room's. */
+    #isInRoom = false;
     /** Why the server refused the new name. @type {string | null} */
     #renameError = null;
     /** Whether the next page takes the focus when it is drawn. */
@@ -126,7 +126,7 @@ export class App {
         this.#renames.onmessage = () => this.session.renew();
         this.#route();
         // The first socket is the room's, also where it opens before the room's page has been loaded.
-        if (location.pathname.startsWith(this.#roomPath))
+        if (this.#isInRoom)
             this.session.expectRoom(this.#router.find(location.pathname)?.id ?? null);
         this.session.start();
         setTimeout(() => this.#router.preload(`${this.#roomPath}next`), LOAD_NEXT_AFTER_MS);
@@ -136,7 +136,7 @@ export class App {
      * What waits for the user in other rooms, without what the user has closed.
      */
     get #waiting() {
-        return this.model.waiting.filter(({ room }) => !this.#closed.has(room));
+        return this.model.waiting.filter(({ room }) => !this.#closed.has(room) && location.pathname !== this.#roomPath + room);
     }
 
     /**
@@ -144,42 +144,41 @@ export class App {
      * @param {Model} before
      */
     #onWaiting(before) {
-        const { you, waiting } = this.model;
-        if (you !== before.you) void this.#readWaiting();
-        const [latest] = waiting;
-        if (latest && this.#bar === null) void this.#loadBar();
-        if (latest && latest !== before.waiting[0] && !this.#closed.has(latest.room)) this.announce(latest.text ?? "");
+        if (this.model.you !== before.you) this.#readWaiting();
+        const [latest] = this.#waiting;
+        if (latest) void this.#loadBar();
+        if (latest && !before.waiting.includes(latest)) this.announce(latest.text ?? "");
     }
 
     /** Loads the bar; if that fails, the next notification tries again. */
     async #loadBar() {
+        if (this.#bar) return;
         const bar = await import("./waiting.js").catch(() => null);
         await bar?.styled.catch(() => null);
         this.#bar = bar;
         this.update();
     }
 
-    /** Requests what waits for the user, unless the page does: the lobby shows more of it, and a room is itself. */
-    async #readWaiting() {
-        const { pathname } = location;
-        if (pathname === "/" || pathname.startsWith(this.#roomPath)) return;
-        try {
-            this.noteWaiting(await listMyMatches());
-        } catch (error) {
-            // The server tells the next one by itself.
-            if (!(error instanceof ApiError || error instanceof TypeError)) throw error;
-        }
+    /** Requests what waits for the user, unless the page does: the lobby shows more of it. */
+    #readWaiting() {
+        if (location.pathname !== "/") void this.listMyMatches();
     }
 
     /**
-     * Adds what waits for the user, from an answer of `listMyMatches`. What the server has told since
-     * then is newer.
-     * @param {MyMatches} mine
+     * Requests the user's matches, and notes what waits for the user in them. Resolves with null if the
+     * server does not answer: it tells the next change by itself.
      */
-    noteWaiting({ notifications = [] }) {
-        const known = new Set(this.model.waiting.map(({ room }) => room));
-        const others = notifications.filter(({ room }) => !known.has(room)).reverse();
-        if (others.length > 0) this.session.updateModel((model) => others.reduce(notify, model));
+    async listMyMatches() {
+        const before = this.model;
+        try {
+            const mine = await listMyMatches();
+            if (mine.notifications?.length || this.model.waiting.length) await this.#loadBar();
+            this.session.updateModel((model) => this.#bar?.withWaiting(model, before, mine) ?? model);
+            return mine;
+        } catch (error) {
+            if (!(error instanceof ApiError || error instanceof TypeError)) throw error;
+            return null;
+        }
     }
 
     /** Tells the page when the connection is back after an outage. */
@@ -200,11 +199,9 @@ export class App {
      * @param {object | null} [state]
      */
     navigate(path, state = null) {
-        const wasInRoom = location.pathname.startsWith(this.#roomPath);
         history.pushState(state, "", path);
         this.#wantsFocus = true;
         this.#route();
-        if (wasInRoom) void this.#readWaiting();
         scrollTo(0, 0);
     }
 
@@ -261,13 +258,21 @@ export class App {
         this.update();
     }
 
-    /** Opens the page of the address: at once if it has been loaded, otherwise after its outline. */
+    /** Opens the page of the address, and requests what waits in a room that the user has left. */
     #route() {
+        const wasInRoom = this.#isInRoom;
+        this.#isInRoom = location.pathname.startsWith(this.#roomPath);
+        this.#openPage();
+        if (wasInRoom) this.#readWaiting();
+    }
+
+    /** Opens the page of the address: at once if it has been loaded, otherwise after its outline. */
+    #openPage() {
         for (const dialog of document.querySelectorAll("dialog")) dialog.close();
         const found = this.#router.find(location.pathname);
         if (!found) return this.#open(new MissingPage());
         const { route, id } = found;
-        if (location.pathname.startsWith(this.#roomPath)) this.#closed.delete(id);
+        if (this.#isInRoom) this.#closed.delete(id);
         const PageClass = this.#router.loaded(route);
         if (PageClass) return this.#open(new PageClass(this, id));
         const loading = new LoadingPage();

@@ -5,6 +5,8 @@
  * @import {ClockState, EventMessage, MatchState} from "./protocol.js"
  */
 
+/** `held_ms` is the time up to which a held clock charges; a snapshot's has charged. @typedef {ClockState & {held_ms?: number}} FoldedClock */
+
 /** A control that counts turns or periods: of several stages, or with overtime. */
 const COUNTS = /:|\+\d+[x/]\d+$/;
 /** What it counts first: the turns of its first stage, or else its periods of byo-yomi. */
@@ -36,13 +38,13 @@ export function withClock(match, event, turn = 0) {
 
 /**
  * @param {MatchState} match
- * @param {ClockState} clock
+ * @param {FoldedClock} clock
  * @param {EventMessage} event
  * @param {number} turn
- * @returns {ClockState | null}
+ * @returns {FoldedClock | null}
  */
 function clockAfter(match, clock, event, turn) {
-    const { left_ms, since_ms, used_ms = 0, stages, periods } = clock;
+    const { left_ms, since_ms, used_ms = 0, move_ms = 0, held_ms = since_ms, stages, periods } = clock;
     switch (event.kind) {
         case "moved": {
             const { seat, goes_on } = event;
@@ -54,24 +56,27 @@ function clockAfter(match, clock, event, turn) {
                 periods: put(periods, seat, event.periods),
                 since_ms: event.at,
                 running: runningAfter(match, goes_on ? seat : 1 - seat),
-                used_ms: goes_on ? used_ms + (event.spent_ms ?? 0) : 0,
+                // The move's time has what a hold has counted of it.
+                used_ms: goes_on ? used_ms - move_ms + (event.spent_ms ?? 0) : 0,
+                move_ms: 0,
             };
         }
         case "time_added":
             return { ...clock, left_ms: put(left_ms, event.seat, (left_ms[event.seat] ?? 0) + event.ms) };
-        case "held": {
-            const stood_ms = Math.max(0, event.since_ms - since_ms);
-            return { ...clock, held: event.why, used_ms: used_ms + stood_ms, since_ms: since_ms + stood_ms };
-        }
+        case "held":
+            return { ...clock, held: event.why, held_ms: event.since_ms };
         case "took_back":
         case "released":
         case "finished": {
             if (!event.clocks_ms) return clock;
             const after = { ...clock, left_ms: event.clocks_ms };
-            if (event.kind === "finished") return { ...after, running: null, used_ms: 0, held: null };
+            if (event.kind === "finished") return { ...after, running: null, used_ms: 0, move_ms: 0, held: null };
             const counted = { ...after, stages: event.stages ?? stages, periods: event.periods ?? periods };
-            if (event.kind === "released") return { ...counted, held: null, since_ms: event.from_ms };
-            return { ...counted, since_ms: Math.max(event.at, since_ms), running: runningAfter(match, turn), used_ms: event.used_ms ?? 0 };
+            if (event.kind === "released") {
+                const spent_ms = held_ms - since_ms;
+                return { ...counted, held: null, since_ms: event.from_ms, used_ms: used_ms + spent_ms, move_ms: move_ms + spent_ms };
+            }
+            return { ...counted, since_ms: Math.max(event.at, since_ms), running: runningAfter(match, turn), used_ms: event.used_ms ?? 0, move_ms: 0 };
         }
         default:
             return clock;

@@ -219,7 +219,7 @@ export class Connection {
 
     /**
      * The server's time in ms since 1970: the pong with the shortest way here says it best. It is
-     * negative before the first welcome.
+     * -Infinity before the first welcome.
      */
     get serverTime_ms() {
         return this.#settings.clock.now() - Math.min(...this.#ahead_ms);

@@ -65,10 +65,11 @@ import { startedClock, withClock } from "./clock.js";
  *     arrives
  * @property {Room | null} room the followed room
  * @property {Notification[]} waiting what waits for you in rooms that you are not in, the latest first
+ * @property {Record<string, number>} told how often the server has told what waits in a room
  */
 
 /** The model before the first message. @type {Model} */
-export const EMPTY_MODEL = Object.freeze({ you: null, epoch: null, lobby: null, room: null, waiting: [] });
+export const EMPTY_MODEL = Object.freeze({ you: null, epoch: null, lobby: null, room: null, waiting: [], told: {} });
 
 /**
  * The model with another followed room, or none; `apply` ignores messages about other rooms.
@@ -90,7 +91,8 @@ export function follow(model, id) {
 export function notify(model, notification) {
     const { room, text } = notification;
     const others = model.waiting.filter((each) => each.room !== room);
-    return { ...model, waiting: text && room !== model.room?.id ? [notification, ...others] : others };
+    const waiting = text && room !== model.room?.id ? [notification, ...others] : others;
+    return { ...model, waiting, told: { ...model.told, [room]: (model.told[room] ?? 0) + 1 } };
 }
 
 /**
@@ -154,7 +156,7 @@ export function apply(model, message) {
 
 /**
  * Applies a welcome. Another epoch means another history (a restored backup), so the room starts
- * again without content. Notifications may have been missed: `listMyMatches` has them.
+ * again without content. What waits may have changed meanwhile: `listMyMatches` has it.
  * @param {Model} model
  * @param {string} identity
  * @param {string} name
@@ -164,7 +166,7 @@ export function apply(model, message) {
 function applyWelcome(model, identity, name, epoch) {
     const isNewEpoch = model.epoch !== null && model.epoch !== epoch;
     const room = model.room !== null && isNewEpoch ? emptyRoom(model.room.id) : model.room;
-    return { ...model, you: { identity, name }, epoch, room, waiting: [] };
+    return { ...model, you: { identity, name }, epoch, room, waiting: model.you?.identity === identity ? model.waiting : [] };
 }
 
 /**

@@ -515,7 +515,7 @@ export interface Substitution {
     occupant: Occupant;
 }
 
-/** The clock of a match. `control` is the text of its time control, and `left_ms` are the times that both sides had left at `since_ms`, in ms since 1970. Since then the side of the seat `running` is charged; null before both sides have finished their first turn, and after the match. `used_ms` is the time that its turn had used before, of a delay. `held` says why the clock stands. `stages` and `periods` are those of both sides, as in `moved`. */
+/** The clock of a match. `control` is the text of its time control, and `left_ms` are the times that both sides had left at `since_ms`, in ms since 1970. Since then the side of the seat `running` is charged; null before both sides have finished their first turn, and after the match. `used_ms` is the time that its turn had used before, of a delay, and `move_ms` the part of it that belongs to the present move, before the clock stood: `spent_ms` of `moved` has it too. `held` says why the clock stands. `stages` and `periods` are those of both sides, as in `moved`. */
 export interface ClockState {
     control: string;
     left_ms: [number, number];
@@ -525,6 +525,7 @@ export interface ClockState {
     held?: string | null;
     stages?: [number, number] | null;
     periods?: [number, number] | null;
+    move_ms?: number;
 }
 
 /** One line of chat with the version and the time of its event. A server of an earlier version omits the identity of its author. `by`, `answers` and `links` mean the same as in `said`. */
@@ -739,7 +740,7 @@ export interface OpenOffer {
     title?: string;
 }
 
-/** What waits for a player in a room that no connection of the player follows. May be dropped. The server sends it to all connections of the player whenever it changes. `what` is `turn`, also `started` before the first move, `over` when a match has ended, or what the opponent offers: `draw`, `takeback`, `rematch` or `next`. It is empty when nothing waits any more. `text` says it in a sentence. Nothing waits in a room against an AI, nor on one screen. */
+/** What waits for a player in a room that no connection of the player follows. May be dropped. The server sends it to all connections of the player whenever it changes. `what` is `turn`, also `started` before the first move, `over` when a match has ended, or what the opponent offers: `draw`, `takeback`, `rematch` or `next`. It is empty when nothing waits any more, or after the first change in the room with the player in it. `text` says it in a sentence. Nothing waits in a room against an AI, nor on one screen. */
 export interface Notification {
     t: "notification";
     room: string;

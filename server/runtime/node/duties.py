@@ -152,6 +152,6 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
     if not ports.settings.is_sole_node:
         with suppress(StoreError):
             # An expired heartbeat lets other nodes take over this node's due rooms at once.
-            await ports.store.nodes.heartbeat(ports.node, -1)
+            await ports.store.nodes.heartbeat(ports.node, -1, ports.now_ms())
     if failure is not None:
         raise failure

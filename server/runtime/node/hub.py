@@ -209,14 +209,26 @@ class Hub:
 
     async def write_heartbeat(self) -> None:
         """Writes this node's heartbeat and compares its clock with the store's."""
-        self.ports.follow_clock(not any(runner.is_timed for runner in self.rooms))
+        if self.ports.follow_clock(False) and not await self._has_running_clock():
+            self.ports.follow_clock(True)
         before_ms = self.ports.now_ms()
         store_ms = await self.ports.store.nodes.heartbeat(
-            self.ports.node, int(3000 * self.ports.settings.heartbeat_s)
+            self.ports.node, int(3000 * self.ports.settings.heartbeat_s), before_ms
         )
         after_ms = self.ports.now_ms()
         if after_ms - before_ms <= MAX_ROUND_TRIP_MS:  # a slow round trip is a poor estimate
             self.clock_ahead_ms = (before_ms + after_ms) // 2 - store_ms
+
+    async def _has_running_clock(self) -> bool:
+        """Whether a player's clock is running on this node, in a room in memory or not; also when
+        the store does not say.
+        """
+        if any(runner.is_timed for runner in self.rooms):
+            return True
+        try:
+            return await self.ports.store.nodes.has_due_clock(self.ports.node)
+        except StoreError:
+            return True
 
     async def take_over_due_rooms(self, all_nodes: bool) -> int:
         """Takes over a page of the rooms of dead or of all nodes that are due within WAKE_AHEAD_S.
@@ -228,7 +240,7 @@ class Hub:
             before_ms, node, all_nodes, except_for=tuple(self._released)
         )
         for taken in rooms:
-            self._wake(taken.room, taken.node)
+            self._wake(taken.room, taken.earlier_node)
         return len(rooms)
 
     def hold_clocks(self, alive: Collection[str]) -> None:
@@ -269,14 +281,14 @@ class Hub:
         self._latest_ms = max(self._latest_ms, self.ports.now_ms())
         return self._latest_ms + int(WAKE_AHEAD_S * 1000)
 
-    def _wake(self, room_id: RoomId, taken_from: str | None = None) -> RoomVersion | None:
+    def _wake(self, room_id: RoomId, earlier_node: str | None = None) -> RoomVersion | None:
         """Opens and wakes a room that is due; does nothing if no place in memory is free.
 
-        `taken_from` is the node from which this one has taken it over. Returns the room's version
+        `earlier_node` is that from which this one has taken it over. Returns the room's version
         if this node cannot play it.
         """
         with suppress(LimitExceeded):
-            return self.rooms.open(room_id, "").wake(taken_from)
+            return self.rooms.open(room_id, "").wake(earlier_node)
         return None
 
     async def _release(self, rooms: Sequence[RoomVersion]) -> None:

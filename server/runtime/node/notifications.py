@@ -1,13 +1,15 @@
 """Tells players what waits for them in rooms that they are not in."""
 
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 from server.bus.base import NodeMessage, NotificationSent
 from server.ids import IdentityId, RoomId
 from server.ports import Follower, Ports
+from server.protocol import notifications
 from server.protocol.messages import Notification
-from server.protocol.notifications import notification
 from server.protocol.outbound import Outbound
+from server.rooms.model import Room
 from server.runtime.log import Cause
 from server.runtime.observers import RoomCommit
 from server.runtime.room.room_runner import RoomRunner
@@ -24,6 +26,8 @@ class Notifications:
         self._ports = ports
         self._get_runner = get_runner
         self._connections: dict[IdentityId, list[Follower]] = {}
+        #: The players of each open room whose other connections show nothing of it.
+        self._cleared: WeakKeyDictionary[RoomRunner, set[str]] = WeakKeyDictionary()
 
     def connect(self, follower: Follower) -> None:
         """Adds a connection whose identity is known."""
@@ -38,21 +42,28 @@ class Notifications:
                 del self._connections[follower.identity]
 
     def on_commit(self, commit: RoomCommit) -> None:
-        """Tells the players who are not in the room what has begun or ceased to wait for them."""
+        """Tells the players who are not in the room what has begun or ceased to wait for them.
+
+        Nothing waits for a player in the room: what the player was told before is taken back.
+        """
         before, after = commit.before, commit.after
         runner = self._get_runner(after.id)
         if before is None or runner is None:
             return
         seats = (*before.seats, *(after.seats if after.seats is not before.seats else ()))
         for identity in {each.identity for each in seats if each is not None and each.kind != "ai"}:
-            if self._is_in(runner, identity):
-                continue
+            cleared, is_in = self._cleared.setdefault(runner, set()), self._is_in(runner, identity)
+            if not is_in:
+                cleared.discard(identity)
             is_here, is_sole = identity in self._connections, self._ports.settings.is_sole_node
             if not is_here and (is_sole or commit.cause is not Cause.COMMITTED):
                 continue
-            has_ended = before.running_match is not None and after.running_match is None
-            message = notification(after, identity, has_ended=has_ended)
-            if message == notification(before, identity):
+            if is_in and identity in cleared:
+                continue
+            if is_in:
+                cleared.add(identity)
+            message = _change(before, after, identity, is_in)
+            if message is None:
                 continue
             self._send(IdentityId(identity), message)
             if commit.cause is Cause.COMMITTED:
@@ -81,3 +92,13 @@ class Notifications:
         outbound = Outbound(message)
         for follower in tuple(self._connections.get(identity, ())):
             follower.send_ephemeral(outbound)
+
+
+def _change(before: Room, after: Room, identity: str, is_in: bool) -> Notification | None:
+    """What a player's connections elsewhere must be told after a commit; None for nothing."""
+    if is_in:  # whether the player was told of it, perhaps by another node, nobody remembers
+        may_show = notifications.of_room(before, identity, has_ended=True).what
+        return Notification(room=after.id) if may_show else None
+    has_ended = before.running_match is not None and after.running_match is None
+    message = notifications.of_room(after, identity, has_ended=has_ended)
+    return None if message == notifications.of_room(before, identity) else message

@@ -128,6 +128,7 @@ class RoomRunner:
         "__weakref__",
         "_ai",
         "_command_limits",
+        "_earlier_node",
         "_feed",
         "_is_busy",
         "_log",
@@ -137,7 +138,6 @@ class RoomRunner:
         "_ports",
         "_refused_tick_v",
         "_serving",
-        "_taken_from",
         "_timer",
         "followers",
         "idle_since_ms",
@@ -183,8 +183,9 @@ class RoomRunner:
         self._is_busy = False
         #: The version at which the rules refused a tick, which is not repeated.
         self._refused_tick_v = 0
-        #: The node from which this one has taken the room over, before it has loaded the room.
-        self._taken_from: str | None = None
+        #: The node from which this one has taken the open room over, until `_hold_after_outage` has
+        #: decided whether a clock stood.
+        self._earlier_node: str | None = None
 
     # --- called by the hub ---
 
@@ -206,14 +207,13 @@ class RoomRunner:
 
     @property
     def is_timed(self) -> bool:
-        """Whether a match with a clock is running."""
+        """Whether a player's clock is running."""
         room = self._log.get_state()
-        match = None if room is None else room.running_match
-        return match is not None and match.clock is not None
+        return room is not None and room.flag_ms() is not None
 
     @property
     def timed_by(self) -> str:
-        """The other node that is responsible for the clock of the running match; "" for none."""
+        """The other node that is responsible for the clock that is running; "" for none."""
         node = self._log.responsible
         return node if node != self._ports.node and self.is_timed else ""
 
@@ -236,20 +236,18 @@ class RoomRunner:
             return False
         return True
 
-    def wake(self, taken_from: str | None = None) -> RoomVersion | None:
+    def wake(self, earlier_node: str | None = None) -> RoomVersion | None:
         """Starts the work that is due. The store has recorded this node as the responsible one;
-        `taken_from` was before.
+        after a takeover, `earlier_node` was before.
 
         Returns the room's version if this node can never do that work, because it lacks the game's
         rules or its program is too old; otherwise None.
         """
         room = self._log.get_state()
         if room is None:
-            if self._taken_from is None:
-                self._taken_from = taken_from
             return None  # `run` starts the work after it has loaded the room
-        if not self._log.is_responsible:
-            self.submit(TakeOver(taken_from if taken_from is not None else self._log.responsible))
+        if earlier_node is not None or not self._log.is_responsible:
+            self.submit(TakeOver(self._log.responsible if earlier_node is None else earlier_node))
             return None
         if not self._is_busy:  # otherwise the work is started after the item that is being served
             self._start_due_work()
@@ -321,8 +319,9 @@ class RoomRunner:
                 head = await self._log.load()
                 if not await mark_opened(self._ports, self._log.state, head):
                     raise LogMissing(self.room_id)
-                earlier = head.node if self._taken_from is None else self._taken_from
-                await self._hold_after_outage(earlier)
+                await self._hold_after_outage(
+                    head.node if head.taken_from is None else head.taken_from
+                )
             self._start_due_work()
             return True
         except LogMissing:
@@ -346,6 +345,8 @@ class RoomRunner:
         try:
             if self._log.is_behind:
                 await self._log.catch_up()
+            if self._earlier_node is not None:  # the store failed when a takeover was served
+                await self._hold_after_outage(self._earlier_node)
             match item:
                 case Request():
                     await self._serve_request(item)
@@ -358,10 +359,11 @@ class RoomRunner:
                         self._permissions.send_due_changes(self._log.state, change_ms)
                     if tick_ms is not None:
                         await self._tick(tick_ms)
-                case TakeOver(node=node):
+                case TakeOver(earlier_node=earlier_node):
+                    self._earlier_node = earlier_node
                     self._log.take_over()
                     await self._log.catch_up()
-                    await self._hold_after_outage(node)
+                    await self._hold_after_outage(earlier_node)
                 case Outage(node=node):
                     if self._log.responsible == node:
                         await self._hold_after_outage(node)
@@ -424,21 +426,24 @@ class RoomRunner:
 
     async def _hold_after_outage(self, node: str) -> None:
         """Lets the clock of the match stand from the last heartbeat of the node that was
-        responsible until now, if that node is dead. Raises StoreError.
+        responsible until now, if that node is dead. Ends the takeover.
 
-        A sole node needs not wait until the heartbeat of the one before has expired.
+        A sole node needs not wait until the heartbeat of the one before has expired. Raises
+        StoreError; the store then still has the takeover, and the next try repeats it.
         """
-        room = self._log.state
-        match = room.running_match
-        if match is None or match.clock is None or node == self._ports.node:
-            return
-        beat = await self._ports.store.nodes.last_beat(node)
-        if beat is None or (beat.is_alive and not self._ports.settings.is_sole_node):
-            return
-        hold = Hold(f"hold:{match.id}:{beat.at_ms}", match.id, beat.at_ms, "outage")
-        outcome = await self._log.execute(SERVER, hold, self._ports.now_ms())
-        if isinstance(outcome, Accepted) and outcome.is_new:
-            log.info("clock stood still", room=self.room_id, why=hold.why, since_ms=hold.since_ms)
+        match = self._log.state.running_match
+        if match is not None and self.is_timed and node != self._ports.node:
+            nodes, is_held = self._ports.store.nodes, False
+            beat = await nodes.last_beat(node)
+            if beat is not None and (not beat.is_alive or self._ports.settings.is_sole_node):
+                hold = Hold(f"hold:{match.id}:{beat.at_ms}", match.id, beat.at_ms, "outage")
+                outcome = await self._log.execute(SERVER, hold, self._ports.now_ms())
+                is_held = isinstance(outcome, Accepted) and outcome.is_new
+            if is_held:
+                log.info("clock stood still", room=self.room_id, earlier_node=node)
+            elif self._log.is_responsible:
+                await nodes.end_takeover(self._ports.node, self.room_id)
+        self._earlier_node = None
 
     async def _tick(self, at_ms: int) -> None:
         """Commits the events that are due by `at_ms`, unless another node is responsible.

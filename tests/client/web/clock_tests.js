@@ -91,6 +91,21 @@ test("the form for another control writes the control with which it began", () =
     assertEqual(CONTROLS.filter((text) => !text.includes(":") || !text.includes("x")).map((text) => new OtherControl(text, () => {}).text), CONTROLS.filter((text) => !text.includes(":") || !text.includes("x")));
 });
 
+test("a control stays as it is until a field is changed, and the form says what it cannot hold", () => {
+    for (const text of ["300+30<900", "600+5+3x30", "40/5400:1800+3x30", "40/300d5:60d5", "300~3", "600+3x30"]) {
+        const draw = () => render(document.body, h("div", null, form.draw("")));
+        const form = new OtherControl(text, () => draw());
+        draw();
+        const isHeld = text === "600+3x30";
+        assertEqual([form.text, document.querySelector("code")?.textContent], [text, isHeld ? undefined : text]);
+        const minutes = [...document.querySelectorAll("label")].find((label) => label.textContent.startsWith("Minutes")).querySelector("input");
+        minutes.value = "2";
+        minutes.dispatchEvent(new Event("input"));
+        assert(form.text !== text && parseControl(form.text) !== null, form.text);
+        assertEqual(document.querySelector("code"), null);
+    }
+});
+
 test("times have tenths below ten seconds only, and say how long they are right", () => {
     assertEqual([3_909_000, 298_999, 10_000, 9999, 60, 0].map(timeText), ["1:05:09", "4:58", "0:10", "9.9", "0.0", "0.0"]);
     assertEqual([9999, 3_600_000].map(wholeTimeText), ["0:09", "1:00:00"]);
@@ -159,7 +174,6 @@ test("the clock starts when both sides have finished a turn, and follows the eve
     const taken = { kind: "took_back", to_ply: 1, seat: 1, digest: "", clocks_ms: [297_000, 300_000] };
     assertEqual(clockAt([...opening, taken]), [297_000, 300_000, null, 3000, 0]);
     const held = { kind: "held", why: "outage", since_ms: START_MS + 2500 };
-    assertEqual(clockAt([...opening, held]), [300_000, 300_000, 0, 2500, 500]);
     const released = { kind: "released", clocks_ms: [299_500, 300_000], from_ms: START_MS + 9000 };
     assertEqual(clockAt([...opening, held, released]), [299_500, 300_000, 0, 9000, 500]);
     const flag = { kind: "finished", winner: 1, how: "flag", reason: "White ran out of time", clocks_ms: [0, 300_000] };
@@ -211,6 +225,22 @@ test("screen readers hear a minute, 30 and 10 seconds of the own clock once, and
     assertEqual(other.spoken, []);
 });
 
+test("time is low below an eighth of what the stage gave, as in a terminal", async () => {
+    const table = await (await fetch("/tests/data/low-times.json")).json();
+    for (const [control, times] of Object.entries(table)) {
+        const at = (stage) => readingOf({ control, left_ms: [1, 1], since_ms: 0, stages: [stage, 0], periods: [0, 0] }, 0, 0).low_ms;
+        assertEqual([control, times.map((_, stage) => at(stage))], [control, times]);
+    }
+});
+
+test("low time has a sound also where screen readers hear it", () => {
+    const page = clocksOf(modelOf("60", [60_000, 60_000], [moved(0, 60_000), moved(1, 60_000)]), START_MS + 2000);
+    window.setTimeout = () => 0;
+    page.draw();
+    for (const second of [49, 51, 52]) page.at(START_MS + 2000 + 1000 * second);
+    assertEqual([page.spoken, page.played], [["30 seconds left", "10 seconds left"], ["low"]]);
+});
+
 test("low time has a mark, and the first turn a countdown that is not the clock", () => {
     const page = clocksOf(modelOf("300", [300_000, 300_000], [moved(0, 300_000), moved(1, 300_000)]), START_MS + 2000);
     window.setTimeout = () => 0;
@@ -242,7 +272,7 @@ test("the button gives the opponent time, and a clock that stands says why", () 
     assertEqual(page.sent, [{ t: "add_time", room: "r" }]);
     page.model = modelOf("300", [300_000, 300_000], [...opening, { kind: "held", why: "outage", since_ms: START_MS + 2500 }], { may: [] });
     page.now_ms += 60_000;
-    assertEqual(page.draw(), ["5:00", "5:00"]);
+    assertEqual(page.draw(), ["4:59", "5:00"]);
     assertEqual(document.querySelector(".clock-state").textContent, "The clock stands: the server was away. Nobody loses time.");
     assertEqual(document.querySelector("button"), null);
     const { room } = page.model;
@@ -274,19 +304,34 @@ test("a refused control is shown at the form, and another choice takes the refus
     assertEqual([field.isOther, field.value], [true, "77+3x30"]);
     field.refuse("the number of periods is 1 to 200, not 0");
     assertEqual(document.querySelector("[role=alert]").textContent, "The number of periods is 1 to 200, not 0");
-    assertEqual(document.querySelector(".other-control input").getAttribute("aria-describedby"), "clock-refusal");
+    const describedBy = () => document.querySelector(".other-control input").getAttribute("aria-describedby");
+    assertEqual(describedBy(), document.querySelector("[role=alert]").id);
     document.querySelector("input[value='180+2']").click();
     assertEqual([document.querySelector("[role=alert]"), field.value], [null, "180+2"]);
     document.querySelector("input[value='']").click();
     assertEqual(field.value, null);
 });
 
+test("with two fields on a page, the refusal is at its own, which takes the focus", async () => {
+    const draw = () => render(document.body, h("div", { id: "door" }, door.drawSelect()), h("div", { id: "sheet" }, sheet.drawSegments()));
+    const door = new ClockField("77+3x30", () => draw());
+    const sheet = new ClockField("78+3x30", () => draw());
+    draw();
+    for (let i = 0; i < 100 && document.querySelectorAll(".other-control").length < 2; i++) await flushPromises();
+    for (const [field, id] of [[sheet, "sheet"], [door, "door"]]) {
+        field.refuse("no");
+        const [alert, focused] = [document.querySelector(`#${id} [role=alert]`), document.activeElement];
+        assertEqual([focused.closest(`#${id}`) !== null, focused.getAttribute("aria-describedby")], [true, alert.id]);
+    }
+    assertEqual(new Set([...document.querySelectorAll("[id]")].map(({ id }) => id)).size, document.querySelectorAll("[id]").length);
+});
+
 /** The golden logs of matches with clocks (tests/data/logs): the server and the terminal read them too. */
-const LOGS = ["bronstein", "byo-yomi", "canadian", "delay", "extra-turns", "fischer", "noshow", "stages", "sudden"];
+const LOGS = ["bronstein", "byo-yomi", "canadian", "delay", "extra-turns", "fischer", "holds", "noshow", "stages", "sudden"];
 
 test("the golden logs with clocks make the server's clocks, with or without a snapshot", async () => {
     const read = async (file) => (await fetch(`/tests/data/logs/clock-${file}`)).text();
-    const filled = (clock) => ({ ...clock, running: clock.running ?? null, used_ms: clock.used_ms ?? 0, held: clock.held ?? null, stages: clock.stages ?? null, periods: clock.periods ?? null });
+    const filled = ({ held_ms, ...clock }) => ({ ...clock, running: clock.running ?? null, used_ms: clock.used_ms ?? 0, move_ms: clock.move_ms ?? 0, held: clock.held ?? null, stages: clock.stages ?? null, periods: clock.periods ?? null });
     const sorted = (clock) => Object.entries(filled(clock)).sort();
     for (const name of LOGS) {
         const { player } = JSON.parse(await read(`${name}.json`));

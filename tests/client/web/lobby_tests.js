@@ -2,8 +2,8 @@ import { createCommand, describeChoices, keepChoices, readChoices, validChoices 
 import { choicesThrough, levelOf } from "/client/web/pages/lobby/doors.js";
 import { drawMine, drawPublic } from "/client/web/pages/lobby/rooms.js";
 import { LobbyPage } from "/client/web/pages/lobby/page.js";
-import { render } from "/client/web/shell/elements.js";
-import { assertEqual, test } from "./testing.js";
+import { h, render } from "/client/web/shell/elements.js";
+import { assertEqual, flushPromises, test } from "./testing.js";
 
 const CHESS = {
     id: "chess",
@@ -264,4 +264,40 @@ test("the lobby is drawn again each second as long as a clock runs in its lists"
         return waits;
     };
     assertEqual([waitsWith(times), waitsWith({ ...times, running: null })], [[1000], []]);
+});
+
+test("with an unfinished match on this screen, Escape neither enters it nor starts another", async () => {
+    localStorage.clear();
+    const seats = [{ ...ADA, kind: "guest" }, { ...ADA, kind: "guest" }];
+    const unfinished = { match: "m", room: "old", game: "chess", title: "Chess", seats, plies: 3, length: "3 moves", started_ms: 1, over: null };
+    const answers = { "/api/games": { games: [CHESS] }, "/api/matches": { matches: [] }, "/api/lessons": { topics: [] } };
+    window.fetch = async (path) => Response.json(Object.entries(answers).find(([start]) => path.startsWith(start))?.[1] ?? {});
+    const sent = [];
+    const visited = [];
+    const app = {
+        model: lobbyOf(),
+        session: { serverTime_ms: () => 1000, watchLobby() {}, command: async (command) => (sent.push(command.t), { room: "new" }) },
+        listMyMatches: async () => ({ running: [unfinished], waiting: [], finished: [] }),
+        navigate: (path) => visited.push(path),
+        update: () => render(document.body, h("main", null, page.draw())),
+        announce() {},
+        toast() {},
+    };
+    const page = new LobbyPage(app);
+    const until = async (find) => {
+        for (let i = 0; i < 200 && !find(); i++) await flushPromises();
+        return find();
+    };
+    const button = (text) => [...document.querySelectorAll("main button, main a")].find((each) => each.textContent.includes(text));
+    page.start();
+    page.onModelChange({ ...app.model, you: null });
+    (await until(() => button("this screen"))).click();
+    app.update();
+    for (const [value, expected] of [["", [[], []]], ["on", [["/room/old"], []]], ["new", [["/room/old", "/room/new"], ["create"]]]]) {
+        (await until(() => document.querySelector("main .games .name"))).click();
+        (await until(() => document.querySelector("dialog.confirm"))).close(value);
+        for (let i = 0; i < 20; i++) await flushPromises();
+        assertEqual([visited, sent], expected);
+    }
+    page.stop();
 });

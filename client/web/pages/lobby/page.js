@@ -12,7 +12,7 @@
  * @import {ClockField} from "../../ui/clock/field.js"
  */
 
-import { ApiError, listGames, listLessons, listMatches, listMyMatches } from "../../shell/api.js";
+import { listGames, listLessons, listMatches } from "../../shell/api.js";
 import { CommandError } from "../../shell/connection.js";
 import { h } from "../../shell/elements.js";
 import { MAX_OFFERED, createCommand, keepChoices, readChoices, validChoices } from "./choices.js";
@@ -146,13 +146,8 @@ export class LobbyPage {
         await new Promise((resolve) => setTimeout(resolve, after_ms));
         this.#isRefreshing = false;
         if (this.#isStopped) return;
-        try {
-            shown.mine = this.#mine = await listMyMatches();
-            this.#app.noteWaiting(this.#mine);
-        } catch (error) {
-            // They stay as they are; the next change of the lobby requests them again.
-            if (!(error instanceof ApiError || error instanceof TypeError)) throw error;
-        }
+        // Without an answer they stay as they are; the next change of the lobby requests them again.
+        shown.mine = this.#mine = (await this.#app.listMyMatches()) ?? this.#mine;
         this.#app.update();
     }
 
@@ -286,8 +281,9 @@ export class LobbyPage {
         this.#app.update();
         const refusal = await this.#create(choices);
         this.#isCreating = false;
-        if (refusal?.code === "clock.refused" && this.#clock?.isOther) this.#clock.refuse(refusal.message);
-        else if (refusal !== null) this.#app.toast(sentence(refusal.message));
+        if (!(refusal instanceof CommandError)) return this.#app.update();
+        if (refusal.code === "clock.refused" && this.#clock?.isOther) this.#clock.refuse(refusal.message);
+        else this.#app.toast(sentence(refusal.message));
         this.#app.update();
     }
 
@@ -301,29 +297,31 @@ export class LobbyPage {
     }
 
     /**
-     * Asks whether to go on with an unfinished match.
+     * Asks whether to go on with an unfinished match ("on") or to start another ("new"); "" for neither.
      * @param {MatchSummary} match
      */
-    async #goesOn({ title, length, plies }) {
+    async #askToGoOn({ title, length, plies }) {
         const dialogs = await import("../../ui/dialogs.js").catch(() => null);
-        if (dialogs === null) return false;
-        const answer = await dialogs.openDialog({
+        if (dialogs === null) return "new";
+        return dialogs.openDialog({
             title: `Go on with ${title}?`,
             name: "confirm",
             content: h("p", null, `Your match on this screen is not over${plies > 0 ? `: ${length}` : ""}. A new one does not end it.`),
             buttons: [h("button", { value: "new" }, "New match"), h("button", { value: "on", class: "main", autofocus: true }, "Go on")],
         });
-        return answer !== "new";
     }
 
     /**
-     * Creates a room and enters it. Resolves with the refusal, or with null.
+     * Creates a room and enters it, or enters the one that is to go on. Resolves with the refusal,
+     * "cancelled" if the user wants neither, or null.
      * @param {Choices} choices
-     * @returns {Promise<CommandError | null>}
+     * @returns {Promise<CommandError | "cancelled" | null>}
      */
     async #create(choices) {
         const unfinished = this.#unfinished(choices);
-        if (unfinished && (await this.#goesOn(unfinished))) {
+        const answer = unfinished ? await this.#askToGoOn(unfinished) : "new";
+        if (answer === "") return "cancelled";
+        if (unfinished && answer === "on") {
             this.#app.navigate(`/room/${unfinished.room}`);
             return null;
         }

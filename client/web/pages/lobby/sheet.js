@@ -33,8 +33,8 @@ export class GameSheet {
     /**
      * @param {GameDescription} game
      * @param {Choices} choices the initial choices
-     * @param {(choices: Choices) => Promise<CommandError | null>} create creates the room; resolves
-     *     with the refusal, or with null when the room exists
+     * @param {(choices: Choices) => Promise<CommandError | "cancelled" | null>} create creates the room;
+     *     resolves with the refusal, "cancelled", or null when the room exists
      */
     constructor(game, choices, create) {
         this.#game = game;
@@ -73,6 +73,7 @@ export class GameSheet {
         const refusal = await this.#create({ ...choices, ...(clock !== null && { clock }), start: this.#position.start });
         this.#isBusy = false;
         if (refusal === null) return this.close();
+        if (refusal === "cancelled") return this.#draw();
         if (refusal.code === "clock.refused") return this.#clock.refuse(refusal.message);
         const isAboutPosition = refusal.code === "position.refused";
         const field = refusal.code === "option.unknown" ? this.#dialog.querySelector(".other-value") : null;

@@ -173,8 +173,8 @@ export class RoomClock {
     }
 
     /**
-     * Speaks the times of SPOKEN, and plays the sound when time gets low, each once for a side and a
-     * stage of its control.
+     * Speaks the times of SPOKEN, each once for a side and a stage of its control, and plays the sound
+     * once for a side, when its time gets low.
      * @param {Room} room
      * @param {number} seat
      * @param {Reading} reading
@@ -187,8 +187,8 @@ export class RoomClock {
         this.#shown[seat] = reading;
         if (!before || before.stage !== reading.stage || !reading.runs) return;
         const mine = viewerSeat(this.#app.model);
-        const passes = (/** @type {number} */ ms) => before.left_ms > ms && reading.left_ms <= ms && this.#isNew(`${seat} ${reading.stage} ${ms}`);
-        const spoken = SPOKEN.filter(([ms]) => passes(ms)).at(-1);
+        const passes = (/** @type {number} */ ms) => before.left_ms > ms && reading.left_ms <= ms;
+        const spoken = SPOKEN.filter(([ms]) => passes(ms) && this.#isNew(`${seat} ${reading.stage} ${ms}`)).at(-1);
         if (spoken && (mine === null || mine === seat))
             this.#app.announce(`${mine === null ? `${sideName(room.description?.view, seat)}: ` : ""}${spoken[1]} left`);
         const isPlayed = mine === seat || (isOneScreen(room) && permits(this.#app.model, "resign"));

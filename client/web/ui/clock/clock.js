@@ -2,6 +2,7 @@
  * What a clock shows: the time of a side at a moment, its texts, and how long they stay right. Pure
  * functions. This folder is a file of its own on the line.
  *
+ * @import {FoldedClock} from "../../shell/clock.js"
  * @import {ClockState} from "../../shell/protocol.js"
  * @import {Content} from "../../shell/elements.js"
  */
@@ -66,7 +67,7 @@ function stageOf([, turns, base, kind = "+", gain = "0"]) {
 
 /**
  * The clock of a side at a moment.
- * @param {ClockState} clock
+ * @param {FoldedClock} clock
  * @param {number} seat
  * @param {number} now_ms the server's time
  * @returns {Reading}
@@ -77,8 +78,8 @@ export function readingOf(clock, seat, now_ms) {
     const runs = clock.running === seat && clock.held == null;
     const before = { left_ms, delay_ms: 0, stage: clock.stages?.[seat] ?? 0, count: clock.periods?.[seat] ?? 0, runs, low_ms: MIN_LOW_MS };
     if (control === null) return before;
-    const used_ms = clock.running === seat ? (clock.used_ms ?? 0) : 0;
-    const spent_ms = runs ? Math.max(0, now_ms - clock.since_ms) : 0;
+    const until_ms = runs ? now_ms : (clock.held_ms ?? 0);
+    const [used_ms, spent_ms] = clock.running === seat ? [clock.used_ms ?? 0, Math.max(0, until_ms - clock.since_ms)] : [0, 0];
     const reading = charged(control, before, used_ms, spent_ms);
     return { ...reading, low_ms: lowTime_ms(control, reading.stage) };
 }
@@ -96,7 +97,7 @@ function charged({ stages, overtime }, side, used_ms, spent_ms) {
     const delay_ms = stages[side.stage]?.kind === "d" ? Math.max(0, (stages[side.stage]?.gain_ms ?? 0) - used_ms) : 0;
     let { stage, count } = side;
     let left_ms = side.left_ms - Math.max(0, spent_ms - delay_ms);
-    while (side.runs && left_ms <= 0 && overtime && stage >= stages.length - 1) {
+    while (spent_ms > 0 && left_ms <= 0 && overtime && stage >= stages.length - 1) {
         const isIn = stage === stages.length;
         if (overtime.kind === "x" ? (isIn ? count : overtime.count) < 1 : isIn) break;
         count = overtime.kind === "x" ? (isIn ? count : overtime.count) - 1 : overtime.count;

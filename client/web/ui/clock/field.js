@@ -18,16 +18,19 @@ const USUAL = [
 ];
 /** The value of the choice for any other control. */
 const OTHER = "other";
+/** The number of fields so far, for their ids: a page and a window over it may have one each. */
+let count = 0;
 
 export class ClockField {
+    #id = `clock-${count++}`;
     #onChange;
     /** The chosen one of USUAL. @type {string | null} */
     #chosen;
-    /** A control that was chosen before and is none of USUAL; null without one. @type {string | null} */
-    #before = null;
+    /** The control that is chosen at first, if it is none of USUAL; null otherwise. @type {string | null} */
+    #original = null;
     #isOther = false;
     /** The form; null before it is opened. @type {OtherControl | null} */
-    #other = null;
+    #form = null;
     #refusal = "";
 
     /**
@@ -39,13 +42,13 @@ export class ClockField {
         this.#isOther = !USUAL.flat().includes(chosen);
         this.#chosen = this.#isOther ? null : chosen;
         if (!this.#isOther) return;
-        this.#before = chosen;
+        this.#original = chosen;
         void this.#open();
     }
 
     /** The text of the chosen control for the server, which may refuse it; null for no clock. */
     get value() {
-        return this.#isOther ? (this.#other?.text ?? this.#before) : this.#chosen;
+        return this.#isOther ? (this.#form?.text ?? this.#original) : this.#chosen;
     }
 
     /** Whether the form for another control is open. */
@@ -60,8 +63,10 @@ export class ClockField {
     refuse(message) {
         this.#refusal = sentence(message);
         this.#onChange();
-        document.querySelector(".time-control input:not([type=radio])")?.scrollIntoView({ block: "nearest" });
-        /** @type {HTMLElement | null} */ (document.querySelector(".other-control input"))?.focus();
+        const input = document.querySelector(`#${this.#id} .other-control input`);
+        if (!(input instanceof HTMLElement)) return;
+        input.scrollIntoView({ block: "nearest" });
+        input.focus();
     }
 
     /** @param {string} value */
@@ -76,12 +81,12 @@ export class ClockField {
     async #open() {
         const [form] = await Promise.all([import("./other.js"), loadStyleSheet("ui/clock/field.css")]).catch(() => [null]);
         if (form) {
-            this.#other ??= new form.OtherControl(this.#before ?? this.#chosen ?? "300+3", () => {
+            this.#form ??= new form.OtherControl(this.#original ?? this.#chosen ?? "300+3", () => {
                 this.#refusal = "";
                 this.#onChange();
             });
         } else {
-            this.#isOther = this.#before !== null;
+            this.#isOther = this.#original !== null;
             this.#refusal = "The server did not send this part of the page; try again.";
         }
         this.#onChange();
@@ -101,7 +106,7 @@ export class ClockField {
             );
         return h(
             "fieldset",
-            { class: "choice time-control", key: "clock" },
+            { class: "choice time-control", key: "clock", id: this.#id },
             h("legend", null, "Time for each side, in minutes and seconds added a turn"),
             labels.map((row) => h("div", { class: "segments" }, row.map(drawSegment))),
             this.#drawOther(),
@@ -121,14 +126,15 @@ export class ClockField {
                 h("span", null, "Time"),
                 h("select", { name: "clock", ".value": value, onchange: pick }, entries.map(([key = "", title]) => h("option", { key: `o${key}`, value: key }, title))),
             ),
-            this.#isOther || this.#refusal ? h("div", { key: "other-clock", class: "time-control" }, this.#drawOther()) : null,
+            this.#isOther || this.#refusal ? h("div", { key: "other-clock", class: "time-control", id: this.#id }, this.#drawOther()) : null,
         ];
     }
 
     #drawOther() {
+        const id = `${this.#id}-refusal`;
         return [
-            this.#isOther ? (this.#other?.draw(this.#refusal !== "") ?? h("p", { class: "muted", key: "loading" }, "Loading…")) : null,
-            this.#refusal ? h("p", { class: "field-error", role: "alert", key: "refusal", id: "clock-refusal" }, this.#refusal) : null,
+            this.#isOther ? (this.#form?.draw(this.#refusal && id) ?? h("p", { class: "muted", key: "loading" }, "Loading…")) : null,
+            this.#refusal ? h("p", { class: "field-error", role: "alert", key: "refusal", id }, this.#refusal) : null,
         ];
     }
 }

@@ -1,6 +1,7 @@
 /**
  * The form for a time control that is none of the usual ones. It only writes the control's text: the
- * server decides whether it plays by it, and says what it expected.
+ * server decides whether it plays by it, and says what it expected. A control stays as it is until a
+ * field is changed: the fields cannot hold every one.
  *
  * @import {Content} from "../../shell/elements.js"
  */
@@ -25,6 +26,8 @@ const MAX_STAGES = 3;
 
 export class OtherControl {
     #onChange;
+    /** The control with which the form began; null after a change of a field. @type {string | null} */
+    #original;
     #kind = "increment";
     /** What is typed, the last stage last; only the kind "stages" has more than one. @type {TypedStage[]} */
     #stages = [{ turns: "40", minutes: "5", gain: "3" }];
@@ -38,7 +41,11 @@ export class OtherControl {
      * @param {() => void} onChange
      */
     constructor(text, onChange) {
-        this.#onChange = onChange;
+        this.#onChange = () => {
+            this.#original = null;
+            onChange();
+        };
+        this.#original = text;
         const control = parseControl(text);
         const first = control?.stages[0];
         if (!control || !first) return;
@@ -56,6 +63,11 @@ export class OtherControl {
 
     /** The control's text for the server. */
     get text() {
+        return this.#original ?? this.#typed;
+    }
+
+    /** The control as the fields have it. */
+    get #typed() {
         const stages = this.#kind === "stages" ? this.#stages : this.#stages.slice(-1);
         const texts = stages.map(({ turns, minutes, gain }, i) => {
             const count = i < stages.length - 1 ? `${turns.trim()}/` : "";
@@ -81,15 +93,15 @@ export class OtherControl {
     }
 
     /**
-     * @param {boolean} isRefused whether the server has refused the text
+     * @param {string} refusalId the id of the server's refusal of the text; "" without one
      * @returns {Content}
      */
-    draw(isRefused) {
+    draw(refusalId) {
         const kind = KINDS[this.#kind];
         const pick = (/** @type {Event} */ { currentTarget }) =>
             currentTarget instanceof HTMLSelectElement && this.#pick(currentTarget.value);
         const field = (/** @type {string} */ label, /** @type {string} */ value, /** @type {(value: string) => void} */ write) =>
-            drawField(label, value, isRefused, (text) => (write(text), this.#onChange()));
+            drawField(label, value, refusalId, (text) => (write(text), this.#onChange()));
         const stages = this.#kind === "stages" ? this.#stages : this.#stages.slice(-1);
         const text = this.text;
         return h(
@@ -116,6 +128,9 @@ export class OtherControl {
                   ]
                 : null,
             h("p", { class: "about", key: "about" }, `${kind?.about ?? ""} `, parseControl(text) ? h("b", null, controlText(text)) : null),
+            text === this.#typed
+                ? null
+                : h("p", { class: "about", key: "original" }, "These fields cannot hold all of the present control, ", h("code", null, text), ". It stays as it is until you change one."),
         );
     }
 
@@ -166,10 +181,10 @@ function secondsOf(minutes) {
 /**
  * @param {string} label
  * @param {string} value
- * @param {boolean} isRefused
+ * @param {string} refusalId
  * @param {(value: string) => void} write
  */
-function drawField(label, value, isRefused, write) {
+function drawField(label, value, refusalId, write) {
     const onInput = (/** @type {Event} */ { currentTarget }) =>
         currentTarget instanceof HTMLInputElement && write(currentTarget.value);
     return h(
@@ -181,8 +196,8 @@ function drawField(label, value, isRefused, write) {
             inputmode: "decimal",
             maxlength: 6,
             autocomplete: "off",
-            "aria-invalid": isRefused ? "true" : null,
-            "aria-describedby": isRefused ? "clock-refusal" : null,
+            "aria-invalid": refusalId ? "true" : null,
+            "aria-describedby": refusalId || null,
             oninput: onInput,
         }),
     );

@@ -10,8 +10,7 @@ from msgspec import Struct
 from engine.view import SEATS
 from server.events import Occupant, Started, parse_event_body
 from server.store.base import StoredMatch
-from server.store.match_filter import UNTIMED
-from server.time_controls import Speed, TimeControlError, parse_control, speed_of
+from server.time_controls import UNTIMED, Speed, TimeControlError, parse_control, speed_of
 
 _decode = msgspec.json.Decoder(list[Occupant]).decode
 
