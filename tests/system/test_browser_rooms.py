@@ -399,7 +399,9 @@ async def test_a_player_may_abort_before_the_first_moves_and_leave_the_seat(
         await ada.button("Remove the AI").click()
         await ada.button("Remove now").click()
         await bob.button("Sit here").click()
-        await ada.wait_for_turn()
+        await ada.button("Offer a match").click()
+        await bob.button("Accept").click()
+        await bob.wait_for_turn()
 
 
 async def test_a_persona_takes_a_seat(chromium: Browser, server: ServerProcess) -> None:

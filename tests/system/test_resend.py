@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,8 +97,15 @@ async def test_a_move_cut_at_any_byte_is_played_once_and_acknowledged_once(tmp_p
         serving(tmp_path / "data", **NO_RATE_LIMITS) as server,
         fault_proxy(server.port) as proxy,
     ):
-        async with two_clients(server, proxy) as (ada, bob):
+        async with (
+            two_clients(server, proxy) as (ada, bob),
+            connect(server.url, ada.token, timing=NO_PINGS) as beside,
+            AsyncExitStack() as rooms,
+        ):
             match = await start_match(ada, bob)
+            await rooms.enter_async_context(in_room(beside, match.room))
+            for player in (ada, bob):  # what her first connection may still show is taken back
+                await _move(match, player, journal, rng)
             frame_bytes, ack_bytes = await _bytes_of_a_move(match, ada, proxy, journal, rng)
             assert frame_bytes > 80
             assert ack_bytes > 20
@@ -109,6 +116,7 @@ async def test_a_move_cut_at_any_byte_is_played_once_and_acknowledged_once(tmp_p
             for toward, count in cuts:
                 if match.is_over:
                     match = await start_match(ada, bob)
+                    await rooms.enter_async_context(in_room(beside, match.room))
                 cut = proxy.cut_after(toward, count)
                 await _move(match, ada, journal, rng)
                 assert cut.is_set(), "the cut came before the ack that counted"
@@ -117,6 +125,16 @@ async def test_a_move_cut_at_any_byte_is_played_once_and_acknowledged_once(tmp_p
         assert await server.stop() == 0
     assert journal.violations(read_logs(server.data)) == []
     assert_no_traceback(server)
+
+
+@asynccontextmanager
+async def in_room(connection: Connection, room: str) -> AsyncIterator[None]:
+    """Follows a room with another connection of a player, whose first one is then sent acks alone:
+    a player who is nowhere in the room is told of each turn.
+    """
+    async with aclosing(connection.follow(room)) as messages:
+        await anext(messages)
+        yield
 
 
 async def _bytes_of_a_move(
