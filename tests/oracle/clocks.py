@@ -107,6 +107,9 @@ class MatchClock:
 
     def follow(self, event: Message, at: int) -> None:
         """Takes the match's next event, committed at a time."""
+        if event["kind"] in ("took_back", "released") and "clocks_ms" not in event:
+            self.faults.append(f"I23: {event['kind']} without times")
+            return
         match event["kind"]:
             case "moved":
                 self._on_moved(event, at)
@@ -220,6 +223,9 @@ class MatchClock:
     def _on_took_back(self, event: Message, at: int) -> None:
         """Nobody may have more time than before, but for what a Bronstein clock returns."""
         kept = event["to_ply"]
+        if kept >= len(self.movers):
+            self.faults.append(f"I23: back to ply {kept} of {len(self.movers)}")
+            return
         for seat, left in enumerate(event["clocks_ms"]):
             side = self.sides[seat]
             stage = self.stages[min(side.stage, len(self.stages) - 1)]
