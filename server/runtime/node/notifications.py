@@ -51,14 +51,17 @@ class Notifications:
         if before is None or runner is None:
             return
         seats = (*before.seats, *(after.seats if after.seats is not before.seats else ()))
+        cleared = self._cleared.get(runner)
+        if cleared is None:
+            cleared = self._cleared[runner] = set()
         for identity in {each.identity for each in seats if each is not None and each.kind != "ai"}:
-            cleared, is_in = self._cleared.setdefault(runner, set()), self._is_in(runner, identity)
+            is_in = self._is_in(runner, identity)
+            if is_in and identity in cleared:
+                continue
             if not is_in:
                 cleared.discard(identity)
             is_here, is_sole = identity in self._connections, self._ports.settings.is_sole_node
             if not is_here and (is_sole or commit.cause is not Cause.COMMITTED):
-                continue
-            if is_in and identity in cleared:
                 continue
             if is_in:
                 cleared.add(identity)
@@ -85,8 +88,10 @@ class Notifications:
     def _is_in(self, runner: RoomRunner, identity: str) -> bool:
         """Whether a connection of the identity follows the room, on any node."""
         followers = runner.followers
-        here = self._connections.get(IdentityId(identity), ())
-        return any(follower in followers for follower in here) or followers.is_elsewhere(identity)
+        for follower in self._connections.get(IdentityId(identity), ()):
+            if follower in followers:
+                return True
+        return followers.is_elsewhere(identity)
 
     def _send(self, identity: IdentityId, message: Notification) -> None:
         outbound = Outbound(message)
