@@ -20,19 +20,22 @@ class RoomTimer:
     Every open room has one, so it must be small.
     """
 
-    __slots__ = ("_handle", "_submit", "_wake")
+    __slots__ = ("_at_s", "_handle", "_submit", "_wake")
 
     def __init__(self, submit: Callable[[Wake], object]) -> None:
         self._submit = submit
         self._wake: Wake | None = None
         self._handle: asyncio.TimerHandle | None = None
+        # The loop's time at which the timer expires; uvloop's handle of a timer that is due at once
+        # has no `when`.
+        self._at_s = 0.0
 
     @property
     def is_soon(self) -> bool:
         """Whether the timer will wake the room within WAKE_AHEAD_S."""
         if self._handle is None:
             return False
-        return self._handle.when() - asyncio.get_running_loop().time() <= WAKE_AHEAD_S
+        return self._at_s - asyncio.get_running_loop().time() <= WAKE_AHEAD_S
 
     def set(self, wake: Wake, delay_s: float) -> None:
         """Submits `wake` in `delay_s` seconds, and cancels the timer for any other one.
@@ -43,13 +46,15 @@ class RoomTimer:
             return
         self.cancel()
         self._wake = wake
-        self._handle = asyncio.get_running_loop().call_later(delay_s, self._fire)
+        loop = asyncio.get_running_loop()
+        self._at_s = loop.time() + delay_s
+        self._handle = loop.call_later(delay_s, self._fire)
 
     def _is_late(self, delay_s: float) -> bool:
         """Whether the timer expires later than in `delay_s` seconds."""
         if self._handle is None:
             return False
-        return self._handle.when() - asyncio.get_running_loop().time() > delay_s + EARLIER_S
+        return self._at_s - asyncio.get_running_loop().time() > delay_s + EARLIER_S
 
     def cancel(self) -> None:
         """Cancels the timer, if it is set."""

@@ -76,6 +76,8 @@ class SentAttempt:
     #: The loop time from which progress is read again.
     progress_at_s: float = 0.0
     alarm: asyncio.TimerHandle | None = None
+    #: The loop time of the alarm. uvloop's handle of an alarm that is due at once has no `when`.
+    alarm_at_s: float = 0.0
 
     @property
     def lost_at_s(self) -> float:
@@ -169,9 +171,10 @@ class BrokerTransport:
         """
         at_s = sent.lost_at_s
         if sent.alarm is not None:
-            if sent.alarm.when() <= at_s:
+            if sent.alarm_at_s <= at_s:
                 return
             sent.alarm.cancel()
+        sent.alarm_at_s = at_s
         sent.alarm = asyncio.get_running_loop().call_at(at_s, self._on_alarm, sent)
 
     def _on_alarm(self, sent: SentAttempt) -> None:

@@ -8,9 +8,12 @@ import pytest
 from server.commands import MySeat
 from server.events import Created, Occupant, RoomEvent, SeatTaken, Started, format_event_body
 from server.runtime.observers import RoomCommit
+from server.runtime.requests import Wake
+from server.runtime.timer import RoomTimer
 from server.store.base import Append, CommandKey, NewRoom, StoredEvent
 from tests.server.test_forced_pass import TO_A_PASS, before_a_pass, is_pass, waiting_for_a_pass
 from tests.server.test_hub import leave_due_rooms, server_with
+from tests.server.test_session import run_on
 from tests.support.fake_server import (
     START_MS,
     Client,
@@ -90,6 +93,28 @@ async def test_thousands_of_rooms_wake_in_order_and_once(rooms: int) -> None:
 async def until_ms(fake: FakeServer, time_ms: int) -> None:
     """Waits until the fake server's clock shows `time_ms`."""
     await asyncio.sleep((time_ms - fake.now_ms()) / 1000)
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+def test_a_timer_that_is_due_at_once_is_set_again(loop: str) -> None:
+    """A timer of no delay keeps its wake-up when it is set again, and is soon, on both loops."""
+
+    async def main() -> None:
+        woken: asyncio.Queue[Wake] = asyncio.Queue()
+        timer = RoomTimer(woken.put_nowait)
+        wake, later = Wake(tick_ms=5, change_ms=None), Wake(tick_ms=9, change_ms=None)
+        timer.set(wake, 3600)
+        assert not timer.is_soon
+        timer.set(wake, 0)
+        assert timer.is_soon
+        timer.set(wake, 3600)
+        assert await woken.get() == wake
+        timer.set(later, 0)
+        timer.set(wake, 0)
+        assert await woken.get() == wake
+        assert woken.empty()
+
+    run_on(loop, main)
 
 
 @virtual
