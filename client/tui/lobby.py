@@ -3,7 +3,7 @@
 The first screen asks for a server.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import ClassVar
@@ -24,10 +24,10 @@ from client.terminal import words
 from client.terminal.clocks import times_text
 from client.tui.board_pane import BoardPane
 from client.tui.new_room import NewRoom
+from client.tui.pages import Page, Shortcut, bindings
 from client.tui.replay import ReplayScreen
 from client.tui.requests import Requests
 from client.tui.room import RoomScreen, Visit
-from client.tui.sheets import Menu, MenuEntry
 from server.commands import Create
 from server.events import Occupant
 from server.protocol.messages import RoomSummary
@@ -38,15 +38,6 @@ PREVIEW_COLUMNS = 76
 PREVIEW_S = 0.4
 #: The least time between two requests for the user's own matches, in seconds.
 RELOAD_S = 4.0
-#: The keys of the lobby, each with what it does.
-KEYS = (
-    ("Enter", "open", "opens what is highlighted"),
-    ("n", "new", "a new room: game, opponent, side, options, clock"),
-    ("/", "filter", "shows only what contains a text"),
-    ("r", "reload", "fetches the lists again"),
-    ("?", "help", "this list"),
-    ("q", "quit", "leaves"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,30 +153,26 @@ class Place:
     on_mouse: Callable[[bool], None] = lambda is_taken: None
 
 
-class LobbyScreen(Screen[None]):
+class LobbyScreen(Page):
     """Lists what goes on at a server, and opens rooms and replays."""
 
     CSS = """
-    LobbyScreen { layout: vertical; background: ansi_default; color: ansi_default; }
-    LobbyScreen Static { height: auto; width: 100%; }
-    #lobby-title { text-style: bold; height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
-    #banner { height: 1; text-style: reverse bold; display: none; }
     #lists { height: 1fr; width: 100%; layout: horizontal; }
     #rows { width: 1fr; height: 100%; border: none; padding: 0; background: ansi_default;
         text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size: 1 1; }
     #preview { width: 36; height: 100%; padding: 0 0 0 1; border-left: solid ansi_blue; }
     #preview BoardPane { height: 1fr; width: 100%; }
     #filter { border: none; height: 1; padding: 0; background: ansi_default; display: none; }
-    #lobby-keys { height: 1; text-style: dim; text-wrap: nowrap; text-overflow: ellipsis; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n", "new", show=False),
-        Binding("slash", "filter", show=False),
-        Binding("r", "reload", show=False),
-        Binding("question_mark,f1", "help", show=False),
-        Binding("q,ctrl+c", "leave", show=False),
-        Binding("escape", "clear", show=False),
-    ]
+    HEADING = "What you can do here"
+    KEYS = (
+        Shortcut("", "Enter", "opens what is highlighted", "open"),
+        Shortcut("n", "n", "a new room: game, opponent, side, options, clock", "new"),
+        Shortcut("slash", "/", "shows only what contains a text", "filter"),
+        Shortcut("r", "r", "fetches the lists again", "reload"),
+        Shortcut("escape", "Esc", "shows everything again", "clear"),
+    )
+    BINDINGS = bindings(KEYS)
     AUTO_FOCUS = "#rows"
 
     def __init__(self, place: Place) -> None:
@@ -209,15 +196,14 @@ class LobbyScreen(Screen[None]):
         self._previewed: tuple[str, str, int] | None = None
 
     def compose(self) -> ComposeResult:
-        yield Static(id="lobby-title", markup=False)
-        yield Static(id="banner", markup=False)
+        yield from self.compose_head()
         with Container(id="lists"):
             yield OptionList(id="rows")
             with Vertical(id="preview"):
                 yield Static(id="preview-title", markup=False)
                 yield self._board
         yield Input(id="filter", placeholder="Only what contains ...")
-        yield Static(id="lobby-keys", markup=False)
+        yield Static(id="keys", markup=False)
 
     def on_mount(self) -> None:
         """Begins to follow the lobby."""
@@ -271,13 +257,6 @@ class LobbyScreen(Screen[None]):
 
     # --- drawing
 
-    def show_banner(self, text: str) -> None:
-        """Shows a sentence above everything; "" hides it."""
-        if self.is_mounted:
-            banner = self.query_one("#banner", Static)
-            banner.update(Text(text))
-            banner.display = bool(text)
-
     def on_resize(self) -> None:
         """Shows the small board only where there is space for it."""
         self._start_preview()
@@ -295,7 +274,7 @@ class LobbyScreen(Screen[None]):
             return
         connection, requests = self._place.connection, self._place.requests
         title = f"Plyroom  {requests.address}  You are {words.quoted(connection.name)}"
-        self.query_one("#lobby-title", Static).update(Text(title))
+        self.query_one("#title", Static).update(Text(title))
         self._rows = lobby_rows(
             list(self._rooms.values()),
             self._mine,
@@ -331,7 +310,7 @@ class LobbyScreen(Screen[None]):
         hint = "Enter open  n new room  / filter  ? help  q leave"
         if not self._rows:
             hint = f"Nothing contains {self._wanted!r}. Esc shows all." if self._wanted else hint
-        self.query_one("#lobby-keys", Static).update(Text(self._notice or self._problem or hint))
+        self.query_one("#keys", Static).update(Text(self._notice or self._problem or hint))
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Shows the board of a room or a replay that stays highlighted."""
@@ -477,24 +456,9 @@ class LobbyScreen(Screen[None]):
         """Fetches the lists again."""
         self.run_worker(self._load(), group="load", exclusive=True)
 
-    def action_help(self) -> None:
-        """Lists the keys."""
-        entries = [MenuEntry(f"{word} ({key})", text, word) for key, word, text in KEYS]
-        self.app.push_screen(Menu("What you can do here", entries), self._chosen)
-
-    def _chosen(self, word: str | None) -> None:
-        actions: Mapping[str, Callable[[], None]] = {
-            "new": self.action_new,
-            "filter": self.action_filter,
-            "reload": self.action_reload,
-            "quit": self.action_leave,
-        }
-        if word is not None and (action := actions.get(word)) is not None:
-            action()
-
-    def action_leave(self) -> None:
-        """Leaves the server."""
-        self.dismiss(None)
+    def action_open(self) -> None:
+        """Opens what is highlighted."""
+        self.query_one("#rows", OptionList).action_select()
 
 
 class StartScreen(Screen[None]):

@@ -40,8 +40,7 @@ STATE_GROUNDS = {
     "cursor": "color(221)",
 }
 #: The signs around the cell under the cursor and around picked cells.
-CURSOR, PICKED = ("▐", "▌"), ("{", "}")
-ASCII_CURSOR = (">", "<")
+CURSOR, PICKED = (">", "<"), ("{", "}")
 #: The signs around a piece that may be picked next, and the sign of such an empty cell.
 NEXT = ("<", ">")
 NEXT_EMPTY, ASCII_NEXT_EMPTY = "•", "+"
@@ -437,7 +436,7 @@ class _Painter:
             return ink
         if self._grounds:
             return ink._replace(colour="#000000")
-        return ink._replace(is_reversed=True)
+        return ink._replace(colour="", is_reversed=True)
 
     def _content(self, name: str, piece: str | None, kind: Kind | None) -> tuple[str, Ink]:
         """The text in the middle of a cell."""
@@ -461,7 +460,7 @@ class _Painter:
     def _signs_around(self, name: str, has_piece: bool) -> tuple[str, str] | None:
         """The most important signs to the left and right of what a cell shows."""
         if name == self._signs.cursor:
-            return ASCII_CURSOR if self._is_ascii else CURSOR
+            return CURSOR
         if name in self._signs.picked:
             return PICKED
         if name in self._signs.next_cells and (has_piece or self._layout.shows_ids):

@@ -15,7 +15,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical, VerticalScroll
 from textual.events import Click
-from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
@@ -38,6 +37,7 @@ from client.terminal.wrapping import visible_width, wrap
 from client.tui.board_pane import BoardPane
 from client.tui.entry import Completion, Entry
 from client.tui.lines import LineQueue, ScreenOutput
+from client.tui.pages import Page
 from client.tui.panels import (
     Offer,
     large_time,
@@ -61,8 +61,8 @@ from server.rooms.clock import sides_at
 TABS = ("Moves", "Thinking", "Chat", "People")
 #: The least width of the panel beside the board, and its least height below it.
 PANEL_COLUMNS, PANEL_ROWS = 30, 4
-#: The least width of the names beside the panel, without and with large clocks.
-NAME_COLUMNS, LARGE_NAME_COLUMNS = 24, 40
+#: The least width of the names beside the panel.
+NAME_COLUMNS = 24
 #: Maximum number of offers that are shown.
 MAX_OFFERS = 2
 #: Screens with fewer rows have neither the names above and below the board nor the line of keys.
@@ -109,16 +109,13 @@ class Visit:
     requests: Requests | None = None
 
 
-class RoomScreen(Screen[None]):
+class RoomScreen(Page):
     """Shows a room and executes what the user types, walks and clicks."""
 
     CSS = """
-    RoomScreen { layout: vertical; background: ansi_default; color: ansi_default; }
-    RoomScreen Static { height: auto; width: 100%; link-style: none; link-color: ansi_default;
+    RoomScreen Static { link-style: none; link-color: ansi_default;
         link-background: ansi_default; link-style-hover: bold; link-color-hover: ansi_default;
         link-background-hover: ansi_default; }
-    #title { text-style: bold; height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
-    #banner { height: 1; text-style: reverse bold; display: none; }
     #main { height: 1fr; width: 100%; layout: horizontal; }
     #left { height: 100%; width: auto; padding: 0 1 0 0; }
     #board { height: 1fr; width: 100%; }
@@ -136,7 +133,6 @@ class RoomScreen(Screen[None]):
     #entry { height: 1; border: none; padding: 0; background: ansi_default; }
     #row { height: 1; layout: horizontal; }
     #row Static { width: 2; }
-    #keys { height: 1; text-style: dim; text-wrap: nowrap; text-overflow: ellipsis; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f1", "menu", "help"),
@@ -152,13 +148,10 @@ class RoomScreen(Screen[None]):
         Binding("escape,tab", "drop", show=False),
         Binding("y", "accept('accept')", show=False),
         Binding("n", "accept('decline')", show=False),
-        Binding("f", "key('f')", show=False),
-        Binding("b", "key('b')", show=False),
-        Binding("g", "key('g')", show=False),
-        Binding("c", "key('c')", show=False),
-        Binding("t", "key('t')", show=False),
-        Binding("question_mark", "key('?')", show=False),
-        Binding("q", "key('q')", show=False),
+        *[
+            Binding(key.replace("?", "question_mark"), f"key('{key}')", show=False)
+            for key, *_ in KEYS
+        ],
     ]
     AUTO_FOCUS = "#entry"
 
@@ -204,8 +197,7 @@ class RoomScreen(Screen[None]):
     # --- set-up
 
     def compose(self) -> ComposeResult:
-        yield Static(id="title", markup=False)
-        yield Static(id="banner", markup=False)
+        yield from self.compose_head()
         with Container(id="main"):
             with Vertical(id="left"):
                 yield Static(id="above", classes="player", markup=False)
@@ -304,13 +296,6 @@ class RoomScreen(Screen[None]):
         """Shows the prompt of line mode in the input line."""
         if self.is_mounted:
             self.query_one("#entry", Input).placeholder = prompt
-
-    def show_banner(self, text: str) -> None:
-        """Shows a sentence above everything, such as that the connection is lost; "" hides it."""
-        if self.is_mounted:
-            banner = self.query_one("#banner", Static)
-            banner.update(Text(text))
-            banner.display = bool(text)
 
     # --- drawing
 
@@ -480,11 +465,20 @@ class RoomScreen(Screen[None]):
         main.set_class(not is_beside, "stacked")
         left.display = not self._can_hide or not self._shows_panel
         panel.display = not self._can_hide or self._shows_panel
-        names = LARGE_NAME_COLUMNS if self._has_large_clocks else NAME_COLUMNS
-        least = min(names, columns - PANEL_COLUMNS - 3)
+        least = min(self._name_columns(), columns - PANEL_COLUMNS - 3)
         left.styles.width = max(width, least) + 1 if is_beside else "100%"
         left.styles.height = height + bars if is_below else "100%"
         self._board.styles.height = height
+
+    def _name_columns(self) -> int:
+        """The width that the names above and below the board need."""
+        bars = [
+            self._with_large_clock(seat) if self._has_large_clocks else self._player(seat, False)
+            for seat in (0, 1)
+        ]
+        return max(
+            NAME_COLUMNS, *(visible_width(line.plain) for bar in bars for line in bar.split())
+        )
 
     def _rows_around(self, note: str) -> int:
         """The rows above and below the board and the panel."""
@@ -742,9 +736,9 @@ class RoomScreen(Screen[None]):
     def action_menu(self) -> None:
         """Shows what may be done now."""
         heading = "What you can do now. Moves: type them, or arrows and Space."
-        self.app.push_screen(Menu(heading, menu_entries(self.model)), self._chosen)
+        self.app.push_screen(Menu(heading, menu_entries(self.model)), self._choose)
 
-    def _chosen(self, word: str | None) -> None:
+    def _choose(self, word: str | None) -> None:
         """Executes a word of the menu, or puts it into the line if it needs more."""
         if word is None:
             return

@@ -309,7 +309,7 @@ async def test_any_size() -> None:
             await screen.press("down" if column % 2 else "left")
         board = screen.room.query_one(BoardPane)
         await screen.until(lambda: board.cursor is not None, "a cursor")
-        await screen.shows("▐┼▌")
+        await screen.shows(">┼<")
         await screen.press("ctrl+t")
         await screen.shows("Moves", "No move yet.")
         for size in ((120, 40), (80, 24), (60, 50), (40, 12)):
