@@ -183,8 +183,7 @@ class BoardPane(Widget, can_focus=True):
             return
         if self.cursor is None or self.cursor not in self._picture.boxes:
             self.cursor = self._first_cell()
-        else:
-            self.cursor = self._picture.neighbour(self.cursor, rows, cols)
+        self.cursor = self._picture.neighbour(self.cursor, rows, cols)
         self._draw()
 
     def _first_cell(self) -> str:

@@ -22,6 +22,7 @@ from client.connection import Connection
 from client.errors import PlyroomError, Refused
 from client.terminal import words
 from client.terminal.clocks import times_text
+from client.terminal.names import OWN_NAME
 from client.tui.board_pane import BoardPane
 from client.tui.new_room import NewRoom
 from client.tui.pages import Page, Shortcut, bindings
@@ -64,12 +65,12 @@ def lobby_rows(
         Row(
             "room",
             room.room,
-            waits.get(room.room) or f"{_title(room)}: {_players(room.seats)}, play again",
+            waits.get(room.room) or f"{_title(room)}, play again: {_players(room.seats)}",
         )
         for room in sorted(mine.rooms, key=lambda room: room.room not in waits)
     ]
     own += [
-        Row("room", match.room, f"{match.title}: {_players(match.seats)}{_turn(match, identity)}")
+        Row("room", match.room, f"{match.title}{_turn(match, identity)}: {_players(match.seats)}")
         for match in mine.running
         if match.room not in {room.room for room in mine.rooms}
     ]
@@ -90,7 +91,7 @@ def lobby_rows(
     ]
     ended = {match.match: match for match in (*mine.finished, *finished)}
     replays = [
-        Row("match", match.match, f"{match.title}: {_players(match.seats)}, {_result(match)}")
+        Row("match", match.match, f"{match.title}, {_result(match)}: {_players(match.seats)}")
         for match in ended.values()
     ]
     offered = [Row("game", game.id, f"{game.title}: {game.goal or 'a new room'}") for game in games]
@@ -273,7 +274,9 @@ class LobbyScreen(Page):
         if not self.is_mounted or not self.query("#rows"):
             return
         connection, requests = self._place.connection, self._place.requests
-        title = f"Plyroom  {requests.address}  You are {words.quoted(connection.name)}"
+        title = f"Plyroom  {requests.address}"
+        if connection.name != OWN_NAME:
+            title += f"  You are {words.quoted(connection.name)}"
         self.query_one("#title", Static).update(Text(title))
         self._rows = lobby_rows(
             list(self._rooms.values()),
@@ -310,6 +313,8 @@ class LobbyScreen(Page):
         hint = "Enter open  n new room  / filter  ? help  q leave"
         if not self._rows:
             hint = f"Nothing contains {self._wanted!r}. Esc shows all." if self._wanted else hint
+        elif self.query_one("#filter").has_focus:
+            hint = "Enter: to the list  Esc: shows all"
         self.query_one("#keys", Static).update(Text(self._notice or self._problem or hint))
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
@@ -440,6 +445,10 @@ class LobbyScreen(Page):
         self._wanted = event.value.strip()
         self._draw()
 
+    def on_descendant_focus(self) -> None:
+        """Says which keys there are."""
+        self._draw()
+
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Goes back to the list."""
         event.input.display = bool(event.value)
@@ -501,14 +510,14 @@ class StartScreen(Screen[None]):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Goes to a server, or asks for its address."""
+        self.query_one("#address").display = event.option.id == "address"
         if event.option.id == "here":
             self._go(None)
         elif event.option.id == "default":
             self._go(parse_address(DEFAULT_SERVER))
         else:
-            line = self.query_one("#address", Input)
-            line.display = True
-            line.focus()
+            self.show_problem("")
+            self.query_one("#address").focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Goes to the server at the address."""

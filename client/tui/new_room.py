@@ -15,6 +15,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from client.api import GameInfo
+from client.terminal.words import quoted
 from client.tui.sheets import SHEET_CSS
 from server.commands import AiSeat, Create, MySeat, OpenSeat, SeatWish, ThinkingSetting
 from server.time_controls import TimeControlError, format_control, parse_people
@@ -66,7 +67,9 @@ def fields_of(game: GameInfo, strategies: Sequence[str]) -> list[Field]:
     """The fields for a game, below the game itself."""
     opponents = [("friend", "a friend, by a link"), ("anyone", "anyone, from the server's list")]
     opponents += [("screen", "both sides on this screen")]
-    opponents += [(f"level {n}", f"the computer, level {n}") for n in range(1, game.levels + 1)]
+    for n in range(1, game.levels + 1):
+        name = f": {game.level_names[n - 1]}" if len(game.level_names) >= n else ""
+        opponents.append((f"level {n}", f"the computer, level {n}{name}"))
     if game.levels:
         opponents += [(f"persona {name}", f"the computer, {name}") for name in PERSONAS]
     opponents += [(f"strategy {name}", f"the strategy {name}") for name in strategies]
@@ -84,14 +87,20 @@ def fields_of(game: GameInfo, strategies: Sequence[str]) -> list[Field]:
         field.texts = [f"{title}: {value}" for value in field.values]
     return [
         Field("Opponent", values, [text for _, text in opponents], values.index(first)),
-        Field(
-            "You play", ("0", "1", "random"), ("the first side", "the second side", "a random side")
-        ),
+        Field("You play", ("0", "1", "random"), (*_side_texts(game), "a random side")),
         *options,
         Field("Clock", CLOCKS, [clock or "untimed" for clock in CLOCKS]),
-        Field("In the list", ("yes", "no"), ("where it may be seen", "only by its link")),
+        Field("In the list", ("yes", "no"), ("everyone sees it there", "hidden: only by its link")),
         Field("Thinking", [value for value, _ in THINKING], [text for _, text in THINKING]),
     ]
+
+
+def _side_texts(game: GameInfo) -> tuple[str, str]:
+    """The two sides of a game: "White, who begins", or by their order."""
+    if game.view is None or len(game.view.seats) != 2:
+        return "the first side", "the second side"
+    first, second = (quoted(seat.name) for seat in game.view.seats)
+    return f"{first}, who begins", second
 
 
 def fields_after(before: Sequence[Field], game: GameInfo, strategies: Sequence[str]) -> list[Field]:
@@ -199,6 +208,7 @@ class Fields(Widget, can_focus=True):
             line = Text(f"{name:<12} {signs[0]} {field.texts[field.index]} {signs[1]}")
             if is_here and self.has_focus:
                 line.stylize("reverse")
+                line.append(f"  {field.index + 1} of {len(field.values)}", style="dim")
             lines.append(line)
         return Text("\n").join(lines)
 

@@ -21,7 +21,7 @@ from client.terminal import words
 from client.terminal.analysis import graph_lines, progress_text
 from client.terminal.board import DrawnBoard
 from client.terminal.colours import NO_COLOURS
-from client.terminal.replay import Views, move_numbers, ply_lines, title_lines
+from client.terminal.replay import Views, length_text, move_numbers, ply_lines, title_lines
 from client.tui.board_pane import BoardPane
 from client.tui.pages import Page, Shortcut, bindings
 from client.tui.panels import move_rows
@@ -74,9 +74,7 @@ class ReplayScreen(Page):
         Shortcut("j", "j", "the next marked move (after an analysis)", "mark(1)"),
         Shortcut("k", "k", "the marked move before", "mark(-1)"),
         Shortcut("v", "v", "the better line on the board (after an analysis)", "better"),
-        Shortcut(
-            "m", "m", "another move: type it, and leave the match", "type('move')"
-        ),
+        Shortcut("m", "m", "another move: type it, and leave the match", "type('move')"),
         Shortcut("escape", "Esc", "back to the match from other moves", "back"),
         Shortcut("y", "y", "plays on from this position against the computer", "play_on"),
         Shortcut("x", "x", "writes the match to a file", "type('export')"),
@@ -153,8 +151,8 @@ class ReplayScreen(Page):
         if not self.is_mounted or not self.query("#keys"):
             return
         record = self._record
-        lines = title_lines(record)
-        title = Text(words.quoted(f"{lines[1]}  {lines[0]}"))
+        about, players = title_lines(record)[:2]
+        title = Text(words.quoted(f"{record.title}  {players}  {about}"))
         self.query_one("#title", Static).update(title)
         self._arrange()
         self.query_one("#replay-text", Static).update(self._panel_text())
@@ -177,9 +175,13 @@ class ReplayScreen(Page):
             at_end = self._branch.shown == len(self._branch.line.moves)
             state = over if over is not None and at_end else view.text if view else ""
             return f"Other moves. {state}  (Esc: back to the match)"
-        if self.ply == self.last and self._record.over is not None:
-            return words.result_text(self._record.view, self._record.over)
-        return view.text if view is not None else ""
+        record = self._record
+        result = "" if record.over is None else words.result_text(record.view, record.over)
+        if result and self.ply == self.last:
+            return result
+        state = view.text if view is not None else ""
+        about = f"  (The match: {length_text(record)}. {result})" if self.ply == 0 else ""
+        return state + about
 
     def _arrange(self) -> None:
         """Puts the panel beside the board, or below it."""

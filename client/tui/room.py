@@ -89,7 +89,7 @@ KEYS = (
 )
 #: The words that say nothing alone: choosing one in the menu puts it into the input line.
 NEED_MORE = {
-    "/", "name", "mute", "unmute", "mute-all", "unmute-all", "next", "ai", "allow-help"
+    "say", "name", "mute", "unmute", "mute-all", "unmute-all", "next", "ai", "allow-help"
 }  # fmt: skip
 #: The words of this screen that line mode does not have.
 OWN_WORDS = {word: key for key, word, _ in KEYS if word not in ("help", "quit")}
@@ -107,6 +107,52 @@ class Visit:
     sit: bool = False
     invite: bool = False
     requests: Requests | None = None
+
+
+class Tail(VerticalScroll):
+    """Shows the end of a text that grows, until the user scrolls up; also where the space for it
+    shrinks.
+    """
+
+    _is_following = True
+
+    def follow(self, is_end: bool) -> None:
+        """Shows the end from now on, or the beginning."""
+        self._is_following = is_end
+        if is_end:
+            self.keep()
+        else:
+            self.scroll_home(animate=False)
+
+    def keep(self) -> None:
+        """Shows the end again if it was shown."""
+        if self._is_following:
+            self.scroll_end(animate=False)
+
+    def turn(self, pages: int) -> None:
+        """Scrolls by a page for the user."""
+        self.scroll_relative(y=pages * max(1, self.size.height - 1), animate=False, immediate=True)
+        self._notice_end()
+
+    def on_resize(self) -> None:
+        """Shows the end again."""
+        self.keep()
+
+    def _notice_end(self) -> None:
+        """Follows the text if the user has scrolled to its end."""
+        self._is_following = self.scroll_target_y >= self.max_scroll_y
+
+    def on_mouse_scroll_down(self) -> None:
+        """Notices how far the user scrolls."""
+        self.call_later(self._notice_end)
+
+    def on_mouse_scroll_up(self) -> None:
+        """Notices how far the user scrolls."""
+        self.call_later(self._notice_end)
+
+    def on_scroll_to(self) -> None:
+        """Notices how far the user drags the bar."""
+        self.call_later(self._notice_end)
 
 
 class RoomScreen(Page):
@@ -205,13 +251,13 @@ class RoomScreen(Page):
                 yield Static(id="below", classes="player", markup=False)
             with Vertical(id="panel"):
                 yield Static(id="tabs")
-                with VerticalScroll(id="scroll", can_focus=False):
+                with Tail(id="scroll", can_focus=False):
                     yield Static(id="text", markup=False)
         yield Static(id="note", markup=False)
         yield Static(id="offers")
         yield Static(id="message", markup=False)
         with Container(id="row"):
-            yield Static("> ", markup=False)
+            yield Static("> ", id="mark", markup=False)
             yield Entry(id="entry", suggester=Completion(self._completions), select_on_focus=False)
         yield Static(id="keys", markup=False)
 
@@ -282,7 +328,7 @@ class RoomScreen(Page):
             self._log.append((clean, is_notice))
         if not is_notice and TABS[self._tab] != "Chat":
             self._unread += 1
-        self._notice = words.quoted(text.split("\n")[0] if "\n" in text else text)
+        self._notice = words.quoted(" ".join(text.split()))
         if self.is_mounted:
             self._draw()
 
@@ -295,7 +341,15 @@ class RoomScreen(Page):
     def _show_prompt(self, prompt: str) -> None:
         """Shows the prompt of line mode in the input line."""
         if self.is_mounted:
-            self.query_one("#entry", Input).placeholder = prompt
+            self.query_one("#entry", Input).placeholder = self._with_example(prompt)
+
+    def _with_example(self, prompt: str) -> str:
+        """The prompt for a move with one of the moves, so that it says how they are written."""
+        moves = [move for move in self.model.moves if move.path]
+        if not moves or "move" not in prompt:
+            return prompt
+        example = moves[len(moves) // 2]
+        return prompt.replace(" (", f", such as {words.quoted(example.text or example.id)} (", 1)
 
     # --- drawing
 
@@ -338,6 +392,8 @@ class RoomScreen(Page):
     def _draw_players(self) -> None:
         model, bottom = self.model, self._bottom
         title = Text(words.quoted(words.room_title(model)), style="bold")
+        if model.description is None:
+            title = Text("Opening the room ...")
         if model.watching:
             title.append(f"  {model.watching} watching", style="not bold dim")
         if self._is_low and model.match is not None:
@@ -349,9 +405,14 @@ class RoomScreen(Page):
             is_large = self._has_large_clocks
             bar.styles.height = 3 if is_large else 1
             bar.update(self._with_large_clock(seat) if is_large else self._player(seat, False))
+        self._draw_keys()
+
+    def _draw_keys(self) -> None:
+        """Shows what the keys do, and whether what is typed goes into the line."""
         keys = self.query_one("#keys", Static)
         keys.display = not self._is_low
         keys.update(Text(self._keys_text()))
+        self.query_one("#mark", Static).update("  " if self._has_keys else "> ")
 
     def _player(self, seat: int, is_short: bool) -> Text:
         text = player_text(self.model, seat, self._is_ascii)
@@ -385,7 +446,7 @@ class RoomScreen(Page):
 
     def _keys_text(self) -> str:
         if self._has_keys:
-            return "f flip  b bell  g glass  c link  t tab  ? help  q leave  Tab: type"
+            return "KEYS: f flip  b bell  g glass  c link  t tab  ? help  q leave   Esc: type"
         return "Arrows, Space: move on the board   Enter: send   Esc: keys   ?: help"
 
     @property
@@ -437,7 +498,7 @@ class RoomScreen(Page):
         if standing:
             text.append(f"  ({standing})", style="bold")
         if self._cell_text:
-            text.append(f"  {self._cell_text}", style="not bold dim")
+            text.append(f"  (cursor: {self._cell_text})", style="not bold dim")
         for move in others:
             text.append("  ")
             button = Text(f" {move.text or move.id} ", style="reverse")
@@ -508,18 +569,16 @@ class RoomScreen(Page):
             tabs.append_text(tab).append(" ")
         self.query_one("#tabs", Static).update(tabs)
         text = self.query_one("#text", Static)
-        scroll = self.query_one("#scroll", VerticalScroll)
-        was_at_end = scroll.scroll_offset.y >= scroll.max_scroll_y - 1
+        scroll = self.query_one("#scroll", Tail)
         text.update(self._panel_text(max(20, scroll.size.width - 1)))
-        if TABS[self._tab] in ("Moves", "Chat") and was_at_end:
-            scroll.scroll_end(animate=False)
+        scroll.keep()
 
     def _panel_text(self, width: int) -> Text:
         model = self.model
         match TABS[self._tab]:
             case "Moves":
                 moves = model.match.moves if model.match is not None else ()
-                lines: Sequence[str] = moves_lines(moves, width) or ["No move yet."]
+                lines: Sequence[str] = moves_lines(moves, width) or self._before_moves()
             case "Thinking":
                 lines = thinking_lines(model, self._is_ascii)
             case "Chat":
@@ -530,6 +589,19 @@ class RoomScreen(Page):
             case _:
                 lines = people_lines(model)
         return Text("\n".join(map(words.quoted, lines)))
+
+    def _before_moves(self) -> list[str]:
+        """What stands in place of the moves before the first one."""
+        model = self.model
+        if model.description is None or model.match is not None or None not in model.seats:
+            return ["No move yet."]
+        if model.my_seat is None:
+            return ["The match has not begun."]
+        return ["Send this link to your opponent:", "", self._link, "", "c shows its QR code."]
+
+    @property
+    def _link(self) -> str:
+        return self._visit.address.room_url(self.model.room)
 
     def _draw_thinking(self) -> None:
         """Draws the AI's thinking after the least time between two drawings."""
@@ -632,11 +704,13 @@ class RoomScreen(Page):
         """Drops what is picked, or gives the focus back to the input line."""
         if not self._board.drop():
             self.query_one("#entry").focus()
-            self._draw_players()
 
     def _focus_board(self) -> None:
         self._board.focus()
-        self.call_after_refresh(self._draw_players)
+
+    def on_descendant_focus(self) -> None:
+        """Says which keys there are now."""
+        self._draw_keys()
 
     def on_board_pane_finished(self, event: BoardPane.Finished) -> None:
         """Plays the move that was picked; asks if there are several."""
@@ -719,15 +793,11 @@ class RoomScreen(Page):
                 self._shows_panel = False
         self._tab = index
         self._draw()
-        self.query_one("#scroll", VerticalScroll).scroll_end(animate=False)
+        self.query_one("#scroll", Tail).follow(TABS[index] in ("Moves", "Chat"))
 
     def action_scroll_panel(self, pages: int) -> None:
         """Scrolls the panel."""
-        scroll = self.query_one("#scroll", VerticalScroll)
-        if pages > 0:
-            scroll.scroll_page_down(animate=False)
-        else:
-            scroll.scroll_page_up(animate=False)
+        self.query_one("#scroll", Tail).turn(pages)
 
     def on_click(self, event: Click) -> None:
         """Gives the focus back to the input line."""
@@ -735,7 +805,8 @@ class RoomScreen(Page):
 
     def action_menu(self) -> None:
         """Shows what may be done now."""
-        heading = "What you can do now. Moves: type them, or arrows and Space."
+        how = " Moves: type them, or arrows and Space." if self.model.moves else ""
+        heading = f"What you can do now.{how}"
         self.app.push_screen(Menu(heading, menu_entries(self.model)), self._choose)
 
     def _choose(self, word: str | None) -> None:
@@ -744,7 +815,7 @@ class RoomScreen(Page):
             return
         entry = self.query_one("#entry", Input)
         if word in NEED_MORE:
-            entry.value = word if word == "/" else f"{word} "
+            entry.value = f"{word} "
             entry.focus()
             entry.action_end()
         else:
@@ -768,7 +839,7 @@ class RoomScreen(Page):
         """Shows the room's link and its QR code, and gives the mouse back for copying."""
         import segno
 
-        link = self._visit.address.room_url(self.model.room)
+        link = self._link
         body = Text(f"{link}\n\n")
         if not self._is_ascii:
             modules = [list(row) for row in segno.make(link, error="l").matrix_iter(border=2)]
@@ -802,6 +873,6 @@ def menu_entries(model: Model) -> list[MenuEntry]:
     shown = [entry for entry in shown if entry.word not in ("help", "board")]
     own = [MenuEntry(f"{word} ({key})", text, word) for key, word, text in KEYS]
     own = [entry for entry in own if entry.word in OWN_WORDS]
-    say = [MenuEntry("/", "say something to the room: / and a text, such as /hello", "/")]
-    ask = [MenuEntry("/help", "ask the room's bot what it can answer", "/help")]
+    say = [MenuEntry("say", "say something to the room: say hello, or shorter /hello", "say")]
+    ask = [MenuEntry("/help", "what the room's bot answers, such as /why", "/help")]
     return [*say, *(ask if model.chat_commands else []), *shown, *own]

@@ -114,8 +114,8 @@ async def test_an_evening_in_one_room() -> None:
         await screen.hides("   A  ", "   B  ")
         await room.act(BOB, Move("m1", 1, "a1"))
         await screen.shows("2. a1")
-        # The first key shows the cursor on the last move, a1.
-        await screen.press("up", "right", "right", "up", "space")
+        # The first key moves the cursor from the last move, a1.
+        await screen.press("right", "right", "up", "space")
         await screen.until(lambda: moves(room) == ["b2", "a1", "c2"], "a move by keys")
         await room.act(BOB, Move("m2", 3, "a3"))
         await screen.until(lambda: screen.room.model.moves, "my turn")
