@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.events import Click
+from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input, Static
@@ -29,6 +30,8 @@ CLOCKS = ("", "1+0", "3+2", "5+3", "10+5", "15+10", "30+0")
 #: What the line for the start position asks for, and the last line of the sheet.
 PLACEHOLDER = "Start position as text; for chess a FEN (or leave empty)"
 HINT = "Arrows choose, Enter creates the room, Esc goes back"
+#: The rows of the sheet beside its fields, with its border.
+SHEET_ROWS = 6
 #: Whether a room is in the list at first: for a friend, on one screen, and with any other opponent.
 LISTED_AT_FIRST = {"friend": "no", "screen": "no", "": "yes"}
 #: Who sees the AI's thinking.
@@ -188,6 +191,12 @@ class Fields(Widget, can_focus=True):
         self.below = fields_of(games[at], strategies)
         self.at = 0
         self._listed: dict[str, str] = {}
+        #: The first field that is shown, where there is no space for all.
+        self._first = 0
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """One row for each field."""
+        return len(self._all)
 
     @property
     def game(self) -> GameInfo:
@@ -210,7 +219,10 @@ class Fields(Widget, can_focus=True):
                 line.stylize("reverse")
                 line.append(f"  {field.index + 1} of {len(field.values)}", style="dim")
             lines.append(line)
-        return Text("\n").join(lines)
+        height = self.size.height or len(lines)
+        first = max(0, min(self.at - height // 2, len(lines) - height))
+        self._first = first
+        return Text("\n").join(lines[first : first + height])
 
     def action_go(self, steps: int) -> None:
         """Chooses another field; below the last one is the position."""
@@ -230,10 +242,11 @@ class Fields(Widget, can_focus=True):
 
     def on_click(self, event: Click) -> None:
         """Chooses the field that was clicked, and its next value if it was chosen before."""
-        if event.y < len(self._all):
-            if self.at == event.y:
+        clicked = event.y + self._first
+        if clicked < len(self._all):
+            if self.at == clicked:
                 self.action_step(1)
-            self.at = event.y
+            self.at = clicked
             self.refresh()
 
 
@@ -270,6 +283,10 @@ class NewRoom(ModalScreen[Create | None]):
     def on_mount(self) -> None:
         """Begins with the fields."""
         self._fields.focus()
+
+    def on_resize(self) -> None:
+        """Leaves space for the other lines of the sheet."""
+        self._fields.styles.max_height = max(3, self.size.height * 9 // 10 - SHEET_ROWS)
 
     def action_create(self) -> None:
         """Returns the command."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from client.model import Model
 from client.terminal import names, words
-from client.terminal.board import draw_board, piece_letters
+from client.terminal.board import STROKES, draw_board, piece_letters
 from client.terminal.commands import CommandName, is_permitted
 from client.terminal.wrapping import visible_width
 from client.tui.picture import piece_texts
@@ -124,7 +124,9 @@ def player_text(model: Model, seat: int, is_ascii: bool) -> str:
     occupant = model.seats[seat]
     turn = model.view.turn if model.view is not None and model.running else None
     sign = (">" if is_ascii else "▶") if turn == seat else " "
-    text = f"{sign} {words.player_text(words.board_of(model), seat, occupant)}"
+    board = words.board_of(model)
+    side, colon, name = words.player_text(board, seat, occupant).partition(":")
+    text = f"{sign} {side}{_figure_of_side(board, seat, is_ascii)}{colon}{name}"
     if occupant is not None:
         text += names.marks(model).get(occupant.identity, "") if occupant.kind != "ai" else ""
         if seat == model.my_seat and not model.is_one_screen and occupant.name != names.OWN_NAME:
@@ -132,9 +134,24 @@ def player_text(model: Model, seat: int, is_ascii: bool) -> str:
         is_away = len(model.present) > seat and not model.present[seat]
         if is_away and occupant.kind != "ai":
             text += " (away)"
-    if count := _pieces_text(words.board_of(model), model.view, seat):
+    if count := _pieces_text(board, model.view, seat):
         text += f", {count}"
     return text
+
+
+def _figure_of_side(board: BoardView | None, seat: int, is_ascii: bool) -> str:
+    """The figure of a side's first kind of piece, " ●"; "" in a game without such pieces, and for
+    chessmen, whose figures tell it.
+    """
+    if board is None:
+        return ""
+    figures = piece_texts(board, is_ascii)
+    own = [name for name, kind in board.kinds.items() if kind.side == seat and not kind.count]
+    if not own or len(own) == len(board.kinds):
+        return ""
+    kind = board.kinds[own[0]]
+    is_piece = kind.sprite is None and kind.shape not in STROKES
+    return f" {figures[own[0]]}" if is_piece else ""
 
 
 def _pieces_text(board: BoardView | None, position: PositionView | None, seat: int) -> str:

@@ -160,7 +160,8 @@ class ReplayScreen(Page):
         self.query_one("#replay-message", Static).update(
             Text(number + words.quoted(self._message or self._state_text()))
         )
-        keys = "arrows step  a analyse  m other move  y play on  x export  ? help  q leave"
+        more = "a analyse" if self.report is None else "j k marks  v better"
+        keys = f"arrows step  {more}  m other move  y play on  x export  ? help  q leave"
         self.query_one("#keys", Static).update(Text(keys))
 
     @property
@@ -397,6 +398,8 @@ class ReplayScreen(Page):
         entry.value = "" if what == "move" else f"{self._record.match}.{suffix}"
         entry.display = True
         entry.focus()
+        what_for = "another move" if what == "move" else "the name of a new file"
+        self.show_message(f"Type {what_for}. Enter goes on, Esc goes back.")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Plays the move, or writes the file."""

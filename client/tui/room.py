@@ -30,6 +30,7 @@ from client.terminal.commands import (
     is_permitted,
     matching_moves,
     move_words,
+    no_moves_reason,
     sorted_ids,
 )
 from client.terminal.line import LineMode
@@ -69,6 +70,10 @@ MAX_OFFERS = 2
 LOW_ROWS = 18
 #: Screens with at least these rows have large clocks.
 LARGE_ROWS = 30
+#: Maximum number of rows of a message, and the columns that a break of its line may waste.
+MAX_MESSAGE_ROWS, WRAP_COLUMNS = 3, 10
+#: What stands at the end of a message that is cut.
+CUT = " … (tab Chat)"
 #: Maximum number of lines of what happened that are kept.
 MAX_LOG_LINES = 500
 #: The least time between two drawings of an AI's thinking, in seconds.
@@ -219,7 +224,7 @@ class RoomScreen(Page):
         self._lines = LineQueue()
         self.model = Model(room=visit.room, me=visit.connection.identity)
         self._log: deque[tuple[str, bool]] = deque(maxlen=MAX_LOG_LINES)
-        self._notice = ""
+        self._notice = self._prompt = ""
         #: What is under the cursor.
         self._cell_text = ""
         self._tab = 0
@@ -239,6 +244,8 @@ class RoomScreen(Page):
         self._mode: LineMode | None = None
         self._board = BoardPane(colours, is_ascii, id="board")
         self._unread = 0
+        #: The rows that a message may take without taking them from the board.
+        self._message_rows = 1
 
     # --- set-up
 
@@ -340,8 +347,17 @@ class RoomScreen(Page):
 
     def _show_prompt(self, prompt: str) -> None:
         """Shows the prompt of line mode in the input line."""
+        self._prompt = prompt
         if self.is_mounted:
-            self.query_one("#entry", Input).placeholder = self._with_example(prompt)
+            self._draw_prompt()
+
+    def _draw_prompt(self) -> None:
+        self.query_one("#entry", Input).placeholder = self._with_example(self._prompt)
+
+    def show_banner(self, text: str) -> None:
+        super().show_banner(text)
+        if self.is_mounted:
+            self._draw()
 
     def _with_example(self, prompt: str) -> str:
         """The prompt for a move with one of the moves, so that it says how they are written."""
@@ -360,6 +376,7 @@ class RoomScreen(Page):
     def _draw(self) -> None:
         if not self.is_mounted or not self.query("#entry"):
             return
+        self._draw_prompt()
         self._draw_offers()
         self._draw_message()
         self._draw_players()
@@ -497,14 +514,29 @@ class RoomScreen(Page):
         self._shows_standing = bool(standing)
         if standing:
             text.append(f"  ({standing})", style="bold")
+        notice_length = len(text.plain)
         if self._cell_text:
             text.append(f"  (cursor: {self._cell_text})", style="not bold dim")
         for move in others:
             text.append("  ")
-            button = Text(f" {move.text or move.id} ", style="reverse")
+            typed = "" if move.text in ("", move.id) else f" (type {move.id})"
+            button = Text(f" {move.text or move.id}{typed} ", style="reverse")
             button.apply_meta({"@click": f"screen.say('{move.id}')"})
             text.append_text(button)
-        self.query_one("#message", Static).update(text)
+        self.query_one("#message", Static).update(self._cut(text, notice_length))
+
+    def _cut(self, text: Text, length: int) -> Text:
+        """The message, whose first `length` characters are cut where it needs more rows than there
+        are; the tab Chat has it whole.
+        """
+        columns, rows = max(20, self.size.width), self._message_rows
+        space = rows * columns - (rows - 1) * WRAP_COLUMNS
+        if visible_width(text.plain) <= space:
+            return text
+        rest = visible_width(text.plain[length:]) + len(CUT)
+        head = text[:length]
+        head.truncate(max(10, space - rest))
+        return head.append(CUT, style="not bold dim").append_text(text[length:])
 
     def _arrange(self) -> None:
         """Puts the panel beside the board, below it, or in its place, as there is space."""
@@ -530,6 +562,11 @@ class RoomScreen(Page):
         left.styles.width = max(width, least) + 1 if is_beside else "100%"
         left.styles.height = height + bars if is_below else "100%"
         self._board.styles.height = height
+        spare = free - height - (1 + PANEL_ROWS if is_below else 0)
+        rows_of_message = 1 + max(0, min(MAX_MESSAGE_ROWS - 1, spare)) * (not self._is_low)
+        if rows_of_message != self._message_rows:
+            self._message_rows = rows_of_message
+            self._draw_message()
 
     def _name_columns(self) -> int:
         """The width that the names above and below the board need."""
@@ -696,9 +733,19 @@ class RoomScreen(Page):
         self._draw_message()
 
     def action_pick(self) -> None:
-        """Picks the cell under the cursor."""
-        self._board.pick()
+        """Picks the cell under the cursor; says so if no move begins there."""
+        cell, model = self._board.cursor, self.model
+        if cell is not None and model.match is not None and not self._board.pick():
+            reason = f"No move of yours begins with {cell}."
+            self._notice = reason if model.moves else no_moves_reason(model)
+        elif self._notice.startswith("error:"):
+            self._notice = ""
         self._say_cell()
+
+    def on_board_pane_clicked(self, event: BoardPane.Clicked) -> None:
+        """Picks the cell that was clicked."""
+        event.stop()
+        self.action_pick()
 
     def action_drop(self) -> None:
         """Drops what is picked, or gives the focus back to the input line."""

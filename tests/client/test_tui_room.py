@@ -103,7 +103,7 @@ async def test_an_evening_in_one_room() -> None:
     """Moves by typing, keys and mouse; chat, an offer, a question before resigning, a rematch."""
     room = of_two()
     async with terminal(room) as screen:
-        await screen.shows("Crosses: Ada (you)", "Noughts: Bob", "Crosses to move", "No move yet.")
+        await screen.shows("Crosses X: Ada (you)", "Noughts O: Bob", "Crosses to move", "No move yet.")
         # An answer of the bot has arrows, which are letters on the cells until the next move.
         arrows = [{"cells": ["b2"], "kind": "best"}, {"cells": ["c3"], "kind": "other"}]
         answer = {"t": "answer", "room": "r", "v": 0, "text": "Play b2.", "arrows": arrows}
