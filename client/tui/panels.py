@@ -36,6 +36,8 @@ class Offer:
     text: str
     answers: tuple[tuple[str, str], ...]
     claim_ms: int | None = None
+    #: Whether it is the viewer's own, which they may withdraw.
+    is_own: bool = False
 
 
 def offers(model: Model) -> list[Offer]:
@@ -51,20 +53,20 @@ def _offers(model: Model) -> Iterator[Offer]:
         if offering != seat:
             yield Offer(f"{words.player_name(model, offering)} offers a {what}.", answers)
         else:
-            yield Offer(f"You offer a {what}.", _withdrawal(model))
+            yield Offer(f"You offer a {what}.", _withdrawal(model), is_own=True)
     for request in model.takebacks:
         if request.seat != seat:
             name = words.player_name(model, request.seat)
             yield Offer(f"{name} asks to take a move back.", answers)
         else:
-            yield Offer("You ask to take a move back.", _withdrawal(model))
+            yield Offer("You ask to take a move back.", _withdrawal(model), is_own=True)
     if (proposal := model.next_offer) is not None:
         title = words.proposal_text(proposal)
         if proposal.seat != seat:
             name = words.player_name(model, proposal.seat)
             yield Offer(f"{name} proposes {title}.", answers)
         else:
-            yield Offer(f"You propose {title}.", _withdrawal(model))
+            yield Offer(f"You propose {title}.", _withdrawal(model), is_own=True)
     if model.claim is not None:
         yield Offer(f"You may claim a draw: {model.claim}.", _answers(model, CommandName.CLAIM))
     yield from _absences(model)

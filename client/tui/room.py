@@ -190,6 +190,7 @@ class RoomScreen(Page):
         Binding("f2", "answer(0)", show=False),
         Binding("f3", "answer(1)", show=False),
         Binding("f4", "answer(2)", show=False),
+        Binding("f9", "withdraw", show=False),
         Binding("ctrl+t", "key('t')", show=False, priority=True),
         Binding("ctrl+c", "leave", show=False, priority=True),
         Binding("pageup", "scroll_panel(-1)", show=False, priority=True),
@@ -276,7 +277,13 @@ class RoomScreen(Page):
             visit.address,
             visit.room,
             self._lines,
-            ScreenOutput(self.log_line, self._show_prompt, self._ask, lambda: self.size.width),
+            ScreenOutput(
+                self.log_line,
+                self._show_prompt,
+                self._ask,
+                self._give_back,
+                lambda: self.size.width,
+            ),
             sit=visit.sit,
             brief=True,
             invite=visit.invite,
@@ -344,6 +351,13 @@ class RoomScreen(Page):
         self.app.push_screen(
             Question(question), lambda is_yes: self._lines.put("yes" if is_yes else "no")
         )
+
+    def _give_back(self, line: str) -> None:
+        """Puts a line back that the server refused, unless the user types another one."""
+        entry = self.query_one("#entry", Input)
+        if not entry.value:
+            entry.value = line
+            entry.action_end()
 
     def _show_prompt(self, prompt: str) -> None:
         """Shows the prompt of line mode in the input line."""
@@ -480,10 +494,11 @@ class RoomScreen(Page):
 
     def _offer_text(self, offer: Offer) -> Text:
         text = Text(self._with_countdown(offer), style="bold")
-        first = offers(self.model)[0].answers == offer.answers
+        first = _others(offers(self.model))[:1] == [offer]
         for number, (word, label) in enumerate(offer.answers):
             text.append("  ")
             key = f"F{number + 2} " if first and number < 3 else ""
+            key = "F9 " if offer.is_own else key
             button = Text(f" {key}{label} ", style="reverse")
             button.apply_meta({"@click": f"screen.say('{word}')"})
             text.append_text(button)
@@ -505,6 +520,9 @@ class RoomScreen(Page):
         others = buttons(model.moves, board.targets) if (board := words.board_of(model)) else []
         is_told = any(offer.text == self._notice for offer in offers(model))
         notice = "" if is_told else self._notice
+        if model.description is not None and model.match is None and model.my_seat is not None:
+            # The link can be selected while it stands on one line.
+            notice = self._link if None in model.seats else notice
         text = Text(notice or words.quoted(state))
         standing = standing_text(model, self._visit.connection.server_ms())
         if self._notice.startswith("error:"):
@@ -634,7 +652,7 @@ class RoomScreen(Page):
             return ["No move yet."]
         if model.my_seat is None:
             return ["The match has not begun."]
-        return ["Send this link to your opponent:", "", self._link, "", "c shows its QR code."]
+        return ["The match begins when your", "opponent opens the link."]
 
     @property
     def _link(self) -> str:
@@ -689,13 +707,20 @@ class RoomScreen(Page):
 
     def action_answer(self, number: int) -> None:
         """Gives the answer with this number to the first offer."""
-        shown = offers(self.model)
+        shown = _others(offers(self.model))
         if shown and number < len(shown[0].answers):
             self.execute(shown[0].answers[number][0])
 
+    def action_withdraw(self) -> None:
+        """Withdraws what the user offers, by another key than the one that offers."""
+        own = [offer for offer in offers(self.model) if offer.is_own and offer.answers]
+        if own:
+            self.execute(own[0].answers[0][0])
+
     def action_accept(self, word: str) -> None:
         """Accepts or declines what the other side offers."""
-        given = [answer for offer in offers(self.model) for answer, _ in offer.answers]
+        shown = _others(offers(self.model))
+        given = [answer for offer in shown for answer, _ in offer.answers]
         if word in given:
             self.execute(word)
 
@@ -911,6 +936,11 @@ class RoomScreen(Page):
             *OWN_WORDS,
             *[f"/{name}" for name in model.chat_commands],
         ]
+
+
+def _others(shown: Sequence[Offer]) -> list[Offer]:
+    """The offers but for the user's own."""
+    return [offer for offer in shown if not offer.is_own]
 
 
 def menu_entries(model: Model) -> list[MenuEntry]:
