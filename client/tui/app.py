@@ -35,7 +35,7 @@ class PlyroomApp(App[None]):
         Binding("ctrl+q", "exit", show=False, priority=True),
     ]
     CSS = """
-    * { scrollbar-color: ansi_blue; scrollbar-background: ansi_default; }
+    * { scrollbar-color: ansi_blue; scrollbar-background: ansi_default; scrollbar-size: 1 1; }
     Toast { background: ansi_default; color: ansi_default; border: round ansi_blue; }
     """
 

@@ -320,6 +320,8 @@ class RoomScreen(Page):
             self._letters = {}
         if model.ply != before.ply or model.running != before.running:
             self._notice = self._cell_text = ""
+        if _count_offers(model) > _count_offers(before):
+            self._notice = ""  # the bar says it
         if before.gone_ms != model.gone_ms:
             self._presence_at_s = time.monotonic()
         self._ring()
@@ -342,7 +344,9 @@ class RoomScreen(Page):
             self._log.append((clean, is_notice))
         if not is_notice and TABS[self._tab] != "Chat":
             self._unread += 1
-        self._notice = words.quoted(" ".join(text.split()))
+        lines = [" ".join(line.split()) for line in text.split("\n")]
+        ended = [line if line.endswith((":", ".", "!", "?")) else f"{line};" for line in lines[:-1]]
+        self._notice = words.quoted(" ".join([*ended, lines[-1]]))
         if self.is_mounted:
             self._draw()
 
@@ -936,6 +940,11 @@ class RoomScreen(Page):
             *OWN_WORDS,
             *[f"/{name}" for name in model.chat_commands],
         ]
+
+
+def _count_offers(model: Model) -> int:
+    """How many offers and requests wait for an answer."""
+    return len(model.offers) + len(model.takebacks) + (model.next_offer is not None)
 
 
 def _others(shown: Sequence[Offer]) -> list[Offer]:

@@ -134,7 +134,7 @@ class TextSheet(ModalScreen[None]):
         "TextSheet { align: center middle; background: transparent; }"
         + SHEET_CSS
         + " TextSheet #sheet { width: 100%; max-width: 110; height: 100%; max-height: 100%;"
-        + " border: none; } TextSheet VerticalScroll { height: 1fr; }"
+        + " border: none; } TextSheet #sheet VerticalScroll { height: 1fr; }"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,enter,q,ctrl+c,c,space", "drop", "back")
