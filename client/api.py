@@ -42,7 +42,7 @@ class OptionInfo(Struct, frozen=True):
 
 
 class GameInfo(Struct, frozen=True):
-    """A game that the server offers; `levels` is the number of its AI levels.
+    """A game that the server offers; `levels` is the number of its AI levels, `view` its board.
 
     It is 0 for a game with `search` "teach", whose AI seats play strategies.
     """
@@ -55,6 +55,8 @@ class GameInfo(Struct, frozen=True):
     search: str = "production"
     aliases: tuple[str, ...] = ()
     goal: str = ""
+    level_names: tuple[str, ...] = ()
+    view: BoardView | None = None
 
 
 class Thought(Struct, frozen=True):
@@ -311,8 +313,7 @@ def _open(
     except urllib.error.HTTPError as error:
         raise refusal_of(error, url) from error
     except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", error)
-        raise Unreachable(f"no server can be reached at {address}: {reason}") from error
+        raise Unreachable.at(address, error) from error
     return response
 
 
@@ -323,7 +324,7 @@ def _get(address: Address, path: str, response_type: type[T], token: str | None 
         try:
             body = response.read(MAX_BODY_BYTES)
         except (OSError, ValueError) as error:
-            raise Unreachable(f"no server can be reached at {address}: {error}") from error
+            raise Unreachable.at(address, error) from error
     try:
         return msgspec.json.decode(body, type=response_type)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -43,6 +43,9 @@ class BoardPane(Widget, can_focus=True):
             super().__init__()
             self.moves = moves
 
+    class Clicked(Message):
+        """The cell that is under the cursor now was clicked."""
+
     class Turned(Message):
         """The wheel was turned over the board: by one step, down or up."""
 
@@ -165,7 +168,7 @@ class BoardPane(Widget, can_focus=True):
         if cell is not None:
             event.stop()
             self.cursor = cell
-            self.pick()
+            self.post_message(self.Clicked())
 
     def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
         """Tells the screen."""
@@ -183,8 +186,7 @@ class BoardPane(Widget, can_focus=True):
             return
         if self.cursor is None or self.cursor not in self._picture.boxes:
             self.cursor = self._first_cell()
-        else:
-            self.cursor = self._picture.neighbour(self.cursor, rows, cols)
+        self.cursor = self._picture.neighbour(self.cursor, rows, cols)
         self._draw()
 
     def _first_cell(self) -> str:
@@ -204,15 +206,17 @@ class BoardPane(Widget, can_focus=True):
             ),
         )
 
-    def pick(self) -> None:
-        """Picks the cell under the cursor."""
+    def pick(self) -> bool:
+        """Picks the cell under the cursor; returns whether that is part of a move."""
         if self._board is None or self.cursor is None:
-            return
-        result = pick(self._moves, self.selection, self.cursor, self._board.targets)
+            return False
+        had = self.selection
+        result = pick(self._moves, had, self.cursor, self._board.targets)
         self.selection = result.selection
         self._draw()
         if result.finished:
             self.post_message(self.Finished(result.finished))
+        return bool(result.finished or result.selection or had)
 
     def drop(self) -> bool:
         """Drops what is picked; returns whether there was something."""

@@ -133,7 +133,8 @@ class TextSheet(ModalScreen[None]):
     DEFAULT_CSS = (
         "TextSheet { align: center middle; background: transparent; }"
         + SHEET_CSS
-        + " TextSheet #sheet { width: 100%; max-width: 110; max-height: 100%; }"
+        + " TextSheet #sheet { width: 100%; max-width: 110; height: 100%; max-height: 100%;"
+        + " border: none; } TextSheet #sheet VerticalScroll { height: 1fr; }"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,enter,q,ctrl+c,c,space", "drop", "back")

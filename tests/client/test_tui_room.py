@@ -103,7 +103,7 @@ async def test_an_evening_in_one_room() -> None:
     """Moves by typing, keys and mouse; chat, an offer, a question before resigning, a rematch."""
     room = of_two()
     async with terminal(room) as screen:
-        await screen.shows("Crosses: Ada (you)", "Noughts: Bob", "Crosses to move", "No move yet.")
+        await screen.shows("Crosses X: Ada (you)", "Noughts O: Bob", "Crosses to move", "No move yet.")
         # An answer of the bot has arrows, which are letters on the cells until the next move.
         arrows = [{"cells": ["b2"], "kind": "best"}, {"cells": ["c3"], "kind": "other"}]
         answer = {"t": "answer", "room": "r", "v": 0, "text": "Play b2.", "arrows": arrows}
@@ -114,8 +114,8 @@ async def test_an_evening_in_one_room() -> None:
         await screen.hides("   A  ", "   B  ")
         await room.act(BOB, Move("m1", 1, "a1"))
         await screen.shows("2. a1")
-        # The first key shows the cursor on the last move, a1.
-        await screen.press("up", "right", "right", "up", "space")
+        # The first key moves the cursor from the last move, a1.
+        await screen.press("right", "right", "up", "space")
         await screen.until(lambda: moves(room) == ["b2", "a1", "c2"], "a move by keys")
         await room.act(BOB, Move("m2", 3, "a3"))
         await screen.until(lambda: screen.room.model.moves, "my turn")
@@ -309,7 +309,7 @@ async def test_any_size() -> None:
             await screen.press("down" if column % 2 else "left")
         board = screen.room.query_one(BoardPane)
         await screen.until(lambda: board.cursor is not None, "a cursor")
-        await screen.shows("▐┼▌")
+        await screen.shows(">┼<")
         await screen.press("ctrl+t")
         await screen.shows("Moves", "No move yet.")
         for size in ((120, 40), (80, 24), (60, 50), (40, 12)):
