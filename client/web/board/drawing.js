@@ -323,7 +323,9 @@ function drawMarks(scene, layout, state, level) {
     const marks = marksOf(scene, state).flatMap(({ name, cell }) => {
         const place = layout.byId.get(cell);
         if (!place) return [];
-        const kind = scene.board.kinds[scene.position?.pieces[cell] ?? ""];
+        // What may be drawn on an empty place has its direction.
+        const line = style === "bare" && name === "hint" ? scene.moves.find(({ path }) => path[0] === cell)?.ghost?.[1] : "";
+        const kind = scene.board.kinds[line || (scene.position?.pieces[cell] ?? "")];
         const shape = markShape(name, place, style, kind, layout.isUpright);
         return shape.level === level
             ? [h("g", { key: `${name} ${cell}`, class: `mark ${name}`, transform: translateTo(place) }, shape.drawing)]
@@ -381,6 +383,8 @@ function markShape(name, place, style, kind, isUpright) {
     const [occupied, angle] = [kind !== undefined, angleOf(kind)];
     const hasRoundPieces = style === "holes" || style === "felt" || style === "points";
     const isOverPieces = hasRoundPieces || place.shape !== "square";
+    if (name === "hint" && style === "bare")
+        return { level: "over", drawing: h("rect", { class: "dot", x: -0.05, y: -0.34, width: 0.1, height: 0.68, transform: angle ? `rotate(${angle})` : null }) };
     if (name === "hint") {
         const drawing = occupied
             ? h("circle", { class: "ring", r: 0.44 })

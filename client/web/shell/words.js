@@ -16,6 +16,19 @@ const MAX_MATE_PLIES = 1000;
 const BOUND_SIGNS = { exact: "", lower: "≥ ", upper: "≤ " };
 
 /**
+ * The result of a match with its reason: "You lost: White resigned", "The match was aborted".
+ * @param {MatchResult} over
+ * @param {BoardView | null | undefined} board
+ * @param {number | null} [seat] the viewer's seat
+ */
+export function resultSentence(over, board, seat = null) {
+    if (over.how === "abort") return "The match was aborted";
+    const isOwn = seat !== null && over.winner === 1 - seat;
+    const reason = (isOwn && { resign: "you resigned", flag: "you ran out of time" }[over.how]) || over.reason;
+    return `${resultForViewer(over, board, seat)}: ${reason}`;
+}
+
+/**
  * A message of the server as a sentence: its first letter in upper case.
  * @param {string} text
  */

@@ -126,7 +126,7 @@ export class RoomClock {
      */
     proposedControl({ next }) {
         if (!next?.clock) return "";
-        return next.clock === "-" ? "without a clock" : `with ${controlText(next.clock)} on the clock`;
+        return next.clock === "-" ? "without a clock" : `with ${controlText(next.clock)} on the clock (minutes + seconds a turn)`;
     }
 
     /**
@@ -224,6 +224,6 @@ function clockOf({ match, clock, frozen }) {
  */
 function firstTurnLeft(room, clock, now_ms) {
     const turn = room.views[headPly(room)]?.turn;
-    if (!room.match || room.match.over || turn == null || room.seats[turn]?.kind === "ai") return null;
-    return firstTurnLeft_ms(clock, now_ms);
+    if (!room.match || room.match.over || turn == null || isOneScreen(room) || room.seats[turn]?.kind === "ai") return null;
+    return firstTurnLeft_ms(clock, now_ms, room.description?.visibility);
 }
