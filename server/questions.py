@@ -108,14 +108,15 @@ PLAIN_QUESTIONS: dict[str, tuple[str, ...]] = {
         "what's the threat",
         "what's your plan",
     ),
-    "goal": ("how can i win", "how do i win", "how do you win", "what is the goal"),
     "rules": (
         "how do i play",
         "how do i play this",
+        "how do i win",
         "how do you play this",
         "how does this game work",
         "how does this work",
         "what are the rules",
+        "what is the goal",
     ),
     "level": (
         "are you strong",

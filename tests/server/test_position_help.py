@@ -38,7 +38,7 @@ from tests.support.room_log import (
 
 #: The commands that say nothing about positions.
 HARMLESS = {
-    "analyse", "clock", "draw", "goal", "help", "level", "persona", "quiz", "rules", "takeback",
+    "analyse", "clock", "draw", "help", "level", "persona", "quiz", "rules", "takeback",
 }  # fmt: skip
 #: The commands that help with positions.
 HELPING = sorted(registry.all_commands().keys() - HARMLESS)

@@ -51,14 +51,6 @@ def rules(ask: Ask) -> Answer:
     return Answer(f"{passage}\n/rules gives all rules.")
 
 
-@command("goal", "says how the game is won")
-def goal(ask: Ask) -> Answer:
-    """Says in a sentence what a player of the game tries to do."""
-    if ask.game is None:
-        return Answer("This server does not have the game of this room.")
-    return Answer(f"{ask.game.goal} /rules gives all rules.")
-
-
 @command("level", "says how strong the AI plays")
 def level(ask: Ask) -> Answer:
     """Says at which level each AI plays."""

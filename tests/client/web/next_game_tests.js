@@ -68,7 +68,7 @@ test("the opponent's proposal of the next game is accepted by its version", () =
 test("a proposal names its time control if that is another one", () => {
     const textWith = (clock) => actionsOf(modelWith({ proposals: [{ ...PROPOSAL, clock }] })).texts.find((text) => text.startsWith("Ben"));
     assertEqual(["300+3", "-", null].map(textWith), [
-        "Ben proposes Othello (size 6), with 5+3 on the clock (minutes + seconds a turn). Ben begins.",
+        "Ben proposes Othello (size 6), with 5+3 on the clock. Ben begins.",
         "Ben proposes Othello (size 6), without a clock. Ben begins.",
         "Ben proposes Othello (size 6). Ben begins.",
     ]);

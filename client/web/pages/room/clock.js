@@ -126,7 +126,7 @@ export class RoomClock {
      */
     proposedControl({ next }) {
         if (!next?.clock) return "";
-        return next.clock === "-" ? "without a clock" : `with ${controlText(next.clock)} on the clock (minutes + seconds a turn)`;
+        return next.clock === "-" ? "without a clock" : `with ${controlText(next.clock)} on the clock`;
     }
 
     /**

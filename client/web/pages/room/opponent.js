@@ -166,11 +166,8 @@ function drawGone(app, room, absence) {
         "div",
         { class: "gone", key: "gone", role: "group", "aria-label": text },
         h("p", null, text),
-        claims.map(({ t, text: label }, number) => {
-            const onclick = send(t);
-            return h("button", number === 0 ? { class: "main", onclick } : { onclick }, label);
-        }),
-        h("button", { onclick: wait }, "Wait"),
+        h("button", { class: "main", onclick: wait }, "Wait"),
+        claims.map(({ t, text: label }) => h("button", { onclick: send(t) }, label)),
     );
 }
 
