@@ -390,7 +390,7 @@ async def test_a_player_may_abort_before_the_first_moves_and_leave_the_seat(
         await sit_together(ada, bob)
         await bob.button("Abort").click()
         await bob.button("Abort now").click()
-        await expect(ada.status).to_have_text("Aborted: the match was aborted")
+        await expect(ada.status).to_have_text("The match was aborted")
         await bob.button("Leave the seat").click()
         await expect(bob.button("Sit here")).to_be_visible()
         await ada.page.get_by_label("Level, character or strategy of the AI").select_option("1")
@@ -516,7 +516,7 @@ async def test_two_ai_seats_play_and_the_host_may_stop_them(
         ) == ["0", "1"]
         await ada.button("Abort").click()
         await ada.button("Abort now").click()
-        await expect(ada.status).to_have_text("Aborted: the match was aborted")
+        await expect(ada.status).to_have_text("The match was aborted")
 
 
 async def test_the_link_to_a_room_is_shown_and_copied(

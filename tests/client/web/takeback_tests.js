@@ -40,7 +40,7 @@ function actionsOf(model) {
     const parent = document.createElement("div");
     const sent = [];
     const app = { model, command: async (command) => sent.push(command) };
-    render(parent, drawActions(app, model.room, new Opponent(app).drawOffers(model.room)));
+    render(parent, [drawActions(app, model.room), new Opponent(app).drawOffers(model.room)]);
     return { parent, sent, texts: [...parent.querySelectorAll("button, p")].map((element) => element.textContent) };
 }
 
