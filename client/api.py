@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 
 from client.address import Address
 from client.errors import PlyroomError, ProtocolMismatch, Refused, Unreachable
-from engine.view import BoardView, PositionView
+from engine.view import BoardView, MoveView, PositionView
 from server.events import Occupant
 from server.protocol.assessments import Assessment
 from server.protocol.messages import MatchResult, Notification, Played, RoomSummary
@@ -120,13 +120,15 @@ class Line(Struct, frozen=True):
     """A line of moves beside a match: `start` is the position at its end as text.
 
     `views` are the positions from its beginning on, and `moves` its moves. `over` says why the
-    match would be over there; None if it would go on.
+    match would be over there; None if it would go on. `legal` are the legal moves there; a server
+    of an earlier version sends none.
     """
 
     start: str
     views: tuple[PositionView, ...]
     over: str | None = None
     moves: tuple[Played, ...] = ()
+    legal: tuple[MoveView, ...] = ()
 
 
 class Reading(Struct, frozen=True):

@@ -14,6 +14,9 @@ from client.tui.picking import next_cells, pick
 from client.tui.picture import Ink, Picture, Signs, cell_size, draw_picture, picture_size
 from engine.view import BoardView, MoveView, PositionView
 
+#: The directions of the arrow keys, in rows and columns.
+DIRECTIONS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
+
 
 @lru_cache(maxsize=512)
 def style_of(ink: Ink) -> Style:
@@ -188,6 +191,15 @@ class BoardPane(Widget, can_focus=True):
             self.cursor = self._first_cell()
         self.cursor = self._picture.neighbour(self.cursor, rows, cols)
         self._draw()
+
+    def scroll_rows(self, rows: int) -> bool:
+        """Scrolls a board that does not fit; returns whether it can be scrolled."""
+        if self._picture is None or self._picture.height <= self.size.height:
+            return False
+        top, left = self._offset
+        self._offset = max(0, min(top + rows, self._picture.height - self.size.height)), left
+        self.refresh()
+        return True
 
     def _first_cell(self) -> str:
         """Where the cursor begins: on the last move, else in the middle of the board."""

@@ -22,12 +22,13 @@ from client.terminal.analysis import graph_lines, progress_text
 from client.terminal.board import DrawnBoard
 from client.terminal.colours import NO_COLOURS
 from client.terminal.replay import Views, length_text, move_numbers, ply_lines, title_lines
-from client.tui.board_pane import BoardPane
+from client.tui.board_pane import DIRECTIONS, BoardPane
+from client.tui.entry import Entry
 from client.tui.pages import Page, Shortcut, bindings
 from client.tui.panels import move_rows
 from client.tui.requests import GLASS_DEPTH, Requests
-from client.tui.sheets import TextSheet
-from engine.view import PositionView
+from client.tui.sheets import TextSheet, ask_for_one
+from engine.view import MoveView, PositionView
 from server.commands import AiSeat, Create, MySeat
 
 #: The least width of the panel beside the board.
@@ -58,7 +59,8 @@ class ReplayScreen(Page):
     #replay-main.stacked #replay-left { width: 100%; padding: 0; }
     #replay-main.stacked #replay-panel { border-left: none; width: 100%; padding: 0; height: 1fr; }
     #replay-message { max-height: 3; }
-    #replay-entry { border: none; height: 1; padding: 0; background: ansi_default; display: none; }
+    ReplayScreen .entry { border: none; height: 1; padding: 0; background: ansi_default;
+        display: none; }
     """
     HEADING = "The keys of a replay"
     KEYS = (
@@ -74,10 +76,10 @@ class ReplayScreen(Page):
         Shortcut("j", "j", "the next marked move (after an analysis)", "mark(1)"),
         Shortcut("k", "k", "the marked move before", "mark(-1)"),
         Shortcut("v", "v", "the better line on the board (after an analysis)", "better"),
-        Shortcut("m", "m", "another move: type it, and leave the match", "type('move')"),
+        Shortcut("m", "m", "another move: type it, or arrows and Space", "type('move')"),
         Shortcut("escape", "Esc", "back to the match from other moves", "back"),
         Shortcut("y", "y", "plays on from this position against the computer", "play_on"),
-        Shortcut("x", "x", "writes the match to a file", "type('export')"),
+        Shortcut("x", "x", "writes the match to a file", "type('file')"),
         Shortcut("f", "f", "turns the board", "flip"),
         Shortcut("g", "g", "a search of this position, step by step", "glass"),
     )
@@ -108,7 +110,9 @@ class ReplayScreen(Page):
         self._is_flipped = False
         self._number = ""
         self._message = ""
-        self._typing: Literal["move", "export"] = "move"
+        #: The legal moves of a position: a ply of the match and other moves from there on.
+        self._legal: tuple[MoveView, ...] = ()
+        self._legal_at: tuple[int, tuple[str, ...]] = (-1, ())
         self._autoplay: Timer | None = None
         self._numbers = move_numbers(record)
         self._rows_for = 0
@@ -122,7 +126,8 @@ class ReplayScreen(Page):
             with Vertical(id="replay-panel"):
                 yield Static(id="replay-text", markup=False)
         yield Static(id="replay-message", markup=False)
-        yield Input(id="replay-entry")
+        yield Entry(id="replay-move", classes="entry", placeholder="Another move")
+        yield Input(id="replay-file", classes="entry", placeholder="Name of a new file")
         yield Static(id="keys", markup=False)
 
     def on_mount(self) -> None:
@@ -189,7 +194,8 @@ class ReplayScreen(Page):
         columns, rows = self.size
         free = rows - 4 - self.query_one("#banner").display
         main, left = self.query_one("#replay-main"), self.query_one("#replay-left")
-        self._board.show(self._record.view, self.view, (), self._flips, {})
+        legal = self._legal if self._legal_at == self._shown_line() else ()
+        self._board.show(self._record.view, self.view, legal, self._flips, {})
         width, height = self._board.size_for(columns - PANEL_COLUMNS - 3, free)
         is_beside = columns - width - 3 >= PANEL_COLUMNS and columns >= 2 * PANEL_COLUMNS
         if not is_beside:
@@ -299,7 +305,7 @@ class ReplayScreen(Page):
 
     def on_key(self, event: Key) -> None:
         """Collects the number of a move."""
-        if self.focused is not None and self.focused.id == "replay-entry":
+        if self.focused is not None and self.focused.has_class("entry"):
             return
         character = event.character or ""
         if character.isdecimal() or (self._number and character == "."):
@@ -389,33 +395,76 @@ class ReplayScreen(Page):
 
     # --- other moves
 
-    def action_type(self, what: Literal["move", "export"]) -> None:
-        """Opens the line for a move or for the name of a file."""
-        self._typing = what
-        entry = self.query_one("#replay-entry", Input)
-        suffix = "pgn"
-        entry.placeholder = "Another move" if what == "move" else "Name of a new file"
-        entry.value = "" if what == "move" else f"{self._record.match}.{suffix}"
+    def action_type(self, what: Literal["move", "file"]) -> None:
+        """Opens the line for a move, whose arrow keys walk the board, or for the name of a file."""
+        entry = self.query_one(f"#replay-{what}", Input)
+        entry.value = "" if what == "move" else f"{self._record.match}.pgn"
         entry.display = True
         entry.focus()
-        what_for = "another move" if what == "move" else "the name of a new file"
-        self.show_message(f"Type {what_for}. Enter goes on, Esc goes back.")
+        if what == "move":
+            self.run_worker(self._fetch_legal(), group="legal", exclusive=True)
+            self.show_message("Type another move, or arrows and Space. Esc goes back.")
+        else:
+            self.show_message("Type the name of a new file. Enter writes it, Esc goes back.")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Plays the move, or writes the file."""
         text = event.value.strip()
-        self._close_entry()
-        if not text:
-            return
-        if self._typing == "export":
+        self._close_entries()
+        if text and event.input.id == "replay-file":
             self.run_worker(self._export(Path(text).expanduser()))
-        else:
-            ply, moves = self._shown_line()
-            self.run_worker(self._leave_match(ply, (*moves, text), len(moves) + 1))
+        elif text:
+            self._play(text)
 
-    def _close_entry(self) -> None:
-        self.query_one("#replay-entry", Input).display = False
+    def _close_entries(self) -> None:
+        for entry in self.query(".entry"):
+            entry.display = False
         self.set_focus(None)
+
+    async def _fetch_legal(self) -> None:
+        """Fetches the legal moves of the shown position, which may then be picked on the board."""
+        shown = self._shown_line()
+        if shown == self._legal_at:
+            return
+        try:
+            line = await self._requests.line(self._record.match, *shown)
+        except PlyroomError as error:
+            self.show_message(f"error: {error}")
+            return
+        self._legal, self._legal_at = line.legal, shown
+        self._draw()
+
+    def on_entry_pressed(self, event: Entry.Pressed) -> None:
+        """Does on the board what a key on the empty line stands for."""
+        match event.key:
+            case "pick":
+                self._board.pick()
+            case "help":
+                self.action_help()
+            case "drop" | "keys":
+                if not self._board.drop():
+                    self.action_back()
+            case direction:
+                self._board.walk(*DIRECTIONS[direction])
+
+    def on_board_pane_clicked(self, event: BoardPane.Clicked) -> None:
+        """Picks the cell that was clicked."""
+        event.stop()
+        self.run_worker(self._pick_clicked(), group="legal", exclusive=True)
+
+    async def _pick_clicked(self) -> None:
+        await self._fetch_legal()
+        self._board.pick()
+
+    def on_board_pane_finished(self, event: BoardPane.Finished) -> None:
+        """Plays the move that was picked; asks if there are several."""
+        ask_for_one(self.app, event.moves, lambda move: self._play(move.id))
+
+    def _play(self, text: str) -> None:
+        """Plays another move in the shown position."""
+        self._close_entries()
+        ply, moves = self._shown_line()
+        self.run_worker(self._leave_match(ply, (*moves, text), len(moves) + 1))
 
     async def _leave_match(self, ply: int, moves: Sequence[str], shown: int) -> None:
         """Shows other moves from a ply on. The last one may be as people write it."""
@@ -431,8 +480,8 @@ class ReplayScreen(Page):
 
     def action_back(self) -> None:
         """Leaves the line of input, the number, or the other moves."""
-        if self.query_one("#replay-entry").display:
-            self._close_entry()
+        if any(entry.display for entry in self.query(".entry")):
+            self._close_entries()
         elif self._number:
             self._number = ""
         else:

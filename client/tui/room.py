@@ -35,7 +35,7 @@ from client.terminal.commands import (
 )
 from client.terminal.line import LineMode
 from client.terminal.wrapping import visible_width, wrap
-from client.tui.board_pane import BoardPane
+from client.tui.board_pane import DIRECTIONS, BoardPane
 from client.tui.entry import Completion, Entry
 from client.tui.lines import LineQueue, ScreenOutput
 from client.tui.pages import Page
@@ -49,10 +49,10 @@ from client.tui.panels import (
     player_text,
     thinking_lines,
 )
-from client.tui.picking import buttons, choice_keys
+from client.tui.picking import buttons
 from client.tui.picture import half_blocks
 from client.tui.requests import GLASS_DEPTH, Requests
-from client.tui.sheets import Choice, Menu, MenuEntry, Question, TextSheet
+from client.tui.sheets import Menu, MenuEntry, Question, TextSheet, ask_for_one
 from engine.view import MoveView
 from server.commands import Move
 from server.protocol.messages import Answer, CommandFrame, Thinking
@@ -72,6 +72,8 @@ LOW_ROWS = 18
 LARGE_ROWS = 30
 #: Maximum number of rows of a message, and the columns that a break of its line may waste.
 MAX_MESSAGE_ROWS, WRAP_COLUMNS = 3, 10
+#: The beginning of the answer to picking a cell in vain.
+NO_MOVE = "No move of yours begins with"
 #: What stands at the end of a message that is cut.
 CUT = " … (tab Chat)"
 #: Maximum number of lines of what happened that are kept.
@@ -80,8 +82,6 @@ MAX_LOG_LINES = 500
 THINKING_S = 0.25
 #: The time between two drawings of a running clock, in seconds.
 CLOCK_S = 0.5
-#: The directions of the arrow keys, in rows and columns.
-DIRECTIONS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
 #: The keys of the board, each with the word that does the same and what it does.
 KEYS = (
     ("f", "flip", "turn the board"),
@@ -765,9 +765,9 @@ class RoomScreen(Page):
         """Picks the cell under the cursor; says so if no move begins there."""
         cell, model = self._board.cursor, self.model
         if cell is not None and model.match is not None and not self._board.pick():
-            reason = f"No move of yours begins with {cell}."
+            reason = f"{NO_MOVE} {cell}."
             self._notice = reason if model.moves else no_moves_reason(model)
-        elif self._notice.startswith("error:"):
+        elif self._notice.startswith(("error:", NO_MOVE)):
             self._notice = ""
         self._say_cell()
 
@@ -790,18 +790,7 @@ class RoomScreen(Page):
 
     def on_board_pane_finished(self, event: BoardPane.Finished) -> None:
         """Plays the move that was picked; asks if there are several."""
-        moves = event.moves
-        if len(moves) == 1:
-            self._play(moves[0])
-            return
-        keys = choice_keys(moves)
-        chosen = [(key, move.choice or move.text) for key, move in keys.items()]
-
-        def play(index: int | None) -> None:
-            if index is not None:
-                self._play(moves[index])
-
-        self.app.push_screen(Choice("Which move?", chosen), play)
+        ask_for_one(self.app, event.moves, self._play)
 
     def _play(self, move: MoveView) -> None:
         self._notice = ""
@@ -878,6 +867,11 @@ class RoomScreen(Page):
     def on_click(self, event: Click) -> None:
         """Gives the focus back to the input line."""
         self.query_one("#entry").focus()
+
+    def on_board_pane_turned(self, event: BoardPane.Turned) -> None:
+        """Scrolls a board that does not fit, and otherwise the panel."""
+        if not self._board.scroll_rows(event.steps):
+            self.query_one("#scroll", Tail).turn(event.steps)
 
     def action_menu(self) -> None:
         """Shows what may be done now."""
