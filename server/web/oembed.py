@@ -37,8 +37,9 @@ class Oembed:
     async def oembed(self, request: web.Request) -> web.Response:
         """Answers with the frame of a public match as oEmbed 1.0 (https://oembed.com) describes it.
 
-        `?url=` is the address of a match on this server, or its path; `?maxwidth=` and `?maxheight=` limit the
-        frame, and `?format=` may only be `json`. Pages of other origins may read the answer.
+        `?url=` is the address of a match on this server, or its path; `?maxwidth=` and
+        `?maxheight=` limit the frame, and `?format=` may only be `json`. Pages of other origins may
+        read the answer.
         """
         if request.query.get("format", "json") != "json":
             raise ApiError(HTTPStatus.NOT_IMPLEMENTED, Code.MESSAGE_MALFORMED, "format is json")

@@ -272,9 +272,9 @@ export class PlyBoard extends HTMLElement {
         const { moves, board } = this.#scene;
         this.#aim = null;
         // Two dots, one after the other, are the line between them, as on paper.
-        const line = moves.find(({ path: [id] }) => id === this.#clicked + cell || id === cell + this.#clicked);
+        const names = [this.#clicked + cell, cell + this.#clicked];
         this.#clicked = cell;
-        if (line && this.#selection.length === 0) cell = line.path[0] ?? cell;
+        if (!this.#selection.length) cell = names.find((name) => moves.some(({ path }) => path[0] === name)) ?? cell;
         const result = clickResult(moves, this.#selection, cell, board.targets ?? {});
         this.#showsHints = moves.length > 0 && this.#selection.length + result.selection.length + result.finished.length === 0;
         const isUnchanged = result.finished.length === 0 && this.#selection.length > 0 && result.selection === this.#selection;

@@ -324,8 +324,8 @@ function drawMarks(scene, layout, state, level) {
         const place = layout.byId.get(cell);
         if (!place) return [];
         // What may be drawn on an empty place has its direction.
-        const line = style === "bare" && name === "hint" ? scene.moves.find(({ path }) => path[0] === cell)?.ghost?.[1] : "";
-        const kind = scene.board.kinds[line || (scene.position?.pieces[cell] ?? "")];
+        const line = style === "bare" && name === "hint" && scene.moves.find(({ path }) => path[0] === cell)?.ghost?.[1];
+        const kind = scene.board.kinds[line || scene.position?.pieces[cell] || ""];
         const shape = markShape(name, place, style, kind, layout.isUpright);
         return shape.level === level
             ? [h("g", { key: `${name} ${cell}`, class: `mark ${name}`, transform: translateTo(place) }, shape.drawing)]
@@ -387,7 +387,7 @@ function markShape(name, place, style, kind, isUpright) {
         return {
             level: "under",
             drawing: h("rect", {
-                class: name === "last" ? "trace" : "dot",
+                class: "trace",
                 ...{ x: -0.11, y: -0.43, width: 0.22, height: 0.86, rx: 0.1 },
                 transform: angle ? `rotate(${angle})` : null,
             }),

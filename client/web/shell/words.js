@@ -220,7 +220,7 @@ export function resultSentence(over, board, seat = null) {
     if (seat === null || winner === null) return `${resultText(over, board)}: ${reason}`;
     const points = pointsSuffix(over, seat);
     if (winner === seat) return `You won${points}: ${reason}`;
-    return `You lost${points}: ${how === "resign" ? "you resigned" : how === "flag" ? "you ran out of time" : reason}`;
+    return `You lost${points}: ${how === "resign" ? "you resigned" : how === "flag" ? "out of time" : reason}`;
 }
 
 /**

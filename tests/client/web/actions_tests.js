@@ -125,7 +125,7 @@ test("a player reads a result as their own, and a spectator reads who won", () =
     assertEqual(text(1, [BEN, ADA], resigned), "You won: Red resigned");
     assertEqual(text(1, [BEN, AI], resigned), "Yellow wins: Red resigned");
     const fallen = { how: "flag", reason: "Red ran out of time" };
-    assertEqual(text(1, [ADA, BEN], fallen), "You lost: you ran out of time");
+    assertEqual(text(1, [ADA, BEN], fallen), "You lost: out of time");
     assertEqual(text(1, [BEN, ADA], fallen), "You won: Red ran out of time");
 });
 

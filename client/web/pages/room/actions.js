@@ -77,10 +77,12 @@ export function drawActions(app, room, again = null) {
  * @returns {Content}
  */
 function drawTakeback(app, room) {
-    if (!permits(app.model, "takeback")) return null;
+    // While a request is open the button keeps its place: another one would come under the pointer.
+    const isOpen = mySeat(app.model) !== null && room.takebacks.length > 0;
+    if (!isOpen && !permits(app.model, "takeback")) return null;
     const send = () => void app.command({ t: "takeback", room: room.id, ply: headPly(room) });
     const isAtOnce = hasAi(room.seats) || isOneScreen(room);
-    return h("button", { key: "takeback", onclick: send }, icon("undo"), isAtOnce ? "Take back" : "Ask to take back");
+    return h("button", { key: "takeback", disabled: isOpen, onclick: send }, icon("undo"), isAtOnce ? "Take back" : "Ask to take back");
 }
 
 /**
@@ -94,7 +96,7 @@ function drawDrawButtons(app, room) {
     const send = (/** @type {"claim" | "offer_draw"} */ t) => () => void app.command({ t, room: room.id });
     const reason = claimReason(room);
     const claim = reason && h("button", { key: "claim", class: "main", onclick: send("claim") }, `Claim a draw: ${reason}`);
-    const isOpen = room.offers.length > 0;
+    const isOpen = mySeat(model) !== null && room.offers.length > 0;
     if (!isOpen && (permits(model, "abort") || !permits(model, "offer_draw"))) return claim;
     const label = isOneScreen(room) ? "Agree on a draw" : "Offer a draw";
     return [claim, h("button", { key: "draw", disabled: isOpen, onclick: send("offer_draw") }, icon("draw"), label)];
