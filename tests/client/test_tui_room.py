@@ -371,7 +371,7 @@ async def test_a_tab_follows_its_end_until_the_user_scrolls() -> None:
         for _ in range(12):
             told = len(screen.room._log)
             await screen.type("nonsense")
-            await screen.until(lambda told=told: len(screen.room._log) > told, "an error")
+            await screen.until(lambda told=told: len(screen.room._log) > told, "an error")  # type: ignore[misc]
         await screen.shows("│ commands.", "… (tab Chat)")
         await screen.type("e2e4")
         await screen.until(lambda: moves(room), "e2e4")
