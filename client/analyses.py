@@ -240,5 +240,4 @@ def _open(address: Address, path: str, **options: Any) -> Any:
     except urllib.error.HTTPError as error:
         raise refusal_of(error, url) from error
     except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", error)
-        raise Unreachable(f"no server can be reached at {address}: {reason}") from error
+        raise Unreachable.at(address, error) from error

@@ -89,10 +89,13 @@ async def test_chat_and_names_are_plain_text(chromium: Browser, server: ServerPr
 async def test_the_bot_answers_and_the_host_mutes(chromium: Browser, server: ServerProcess) -> None:
     """A player chooses a command by keyboard alone and reads the answer, which nobody else sees.
 
-    The new guest's address is no link. The host mutes the guest for everyone, and ends that.
+    The new guest's address is no link. The host mutes the guest for everyone, and ends that. While
+    the two play without the bot's help, nothing offers a search of their position.
     """
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
         await sit_together(ada, bob)
+        await expect(ada.page.locator(".move-card .steps, .move-card .stepper")).to_be_visible()
+        await expect(ada.page.get_by_role("link", name="Open in the glass box")).to_have_count(0)
         field = ada.page.get_by_label("Say something")
         await field.focus()
         await ada.page.keyboard.type("/ru")

@@ -19,7 +19,7 @@ import { closeDialogs } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { keyOf } from "../../shell/keys.js";
 import { headPly, isClosed } from "../../shell/model.js";
-import { isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "./viewer.js";
+import { allowsHelp, isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "./viewer.js";
 import { drawGlassLink, drawMoves, drawStepper, plyForKey, scrollToShown } from "../../ui/moves.js";
 import { drawActions, drawSeatActions, statusText } from "./actions.js";
 import { PARTS, Part, expectedParts, neededParts } from "./later.js";
@@ -423,7 +423,9 @@ export class RoomPage {
             { class: "card move-card", "aria-label": "Moves" },
             drawStepper({ shown, head, go }),
             drawMoves({ moves: room.match?.moves ?? [], shown, go, sides, colours }),
-            room.match && permits(this.#app.model, "see_thinking") ? drawGlassLink(room.match.id, shown) : null,
+            room.match && allowsHelp(room) && permits(this.#app.model, "see_thinking")
+                ? drawGlassLink(room.match.id, shown)
+                : null,
         );
     }
 
