@@ -205,6 +205,53 @@ async def show_refused_offer(studio: Studio) -> None:
     await studio.ada.page.locator(".toast", has_text="declined").wait_for()
 
 
+async def show_takeback(studio: Studio) -> None:
+    """The visitor has asked to take a move back."""
+    await play_two(studio, "Othello", "d3", "c3", "c4")
+    await studio.ada.button("Ask to take back").click()
+    await studio.ada.page.locator(".offer").wait_for()
+
+
+async def show_aborted(studio: Studio) -> None:
+    """A match that was aborted."""
+    await play_two(studio, "Othello", "d3")
+    await studio.ada.button("Abort").click()
+    await studio.ada.button("Abort now").click()
+    await studio.ada.page.locator(".state.over").wait_for()
+
+
+async def show_one_screen(studio: Studio) -> None:
+    """Two people without names on this screen; a click on a dot shows the lines."""
+    await show_lobby(studio)
+    await studio.ada.button("Two on this screen").click()
+    await studio.ada.button("Dots and boxes").click()
+    await studio.ada.board.wait_for()
+    await studio.ada.cell("b2").click()
+
+
+async def show_first_turn(studio: Studio) -> None:
+    """A match with a clock, before the first move."""
+    await studio.ada.create("Chess", "A friend", side="White", time="5+3")
+    await studio.bob.page.goto(studio.ada.page.url)
+    await studio.bob.button("Play").click()
+    await studio.ada.wait_for_turn()
+
+
+async def show_no_embed(studio: Studio) -> None:
+    """Why a match by link is in no other page."""
+    await show_win(studio)
+    await studio.ada.page.get_by_role("link", name="Replay", exact=True).click()
+    await studio.ada.open_tab("Match")
+    await studio.ada.button("Embed").click()
+    await studio.ada.page.locator("dialog").wait_for()
+
+
+async def show_no_replays(studio: Studio) -> None:
+    """The way to one's own matches, where the list has none."""
+    await studio.ada.go("/replays?min_plies=99999")
+    await studio.ada.button("Show my matches").wait_for()
+
+
 async def show_draw(studio: Studio) -> None:
     """A draw by agreement."""
     await show_offer(studio)
@@ -515,7 +562,7 @@ async def show_glass_pair(studio: Studio) -> None:
 async def show_glass_refused(studio: Studio) -> None:
     """A position that cannot be searched."""
     await studio.ada.go("/glass?game=chess&position=nonsense")
-    await studio.ada.page.locator(".failure").wait_for()
+    await studio.ada.page.locator(".refusal").wait_for()
 
 
 async def show_seat_tree(studio: Studio) -> None:
@@ -560,6 +607,12 @@ STATES: dict[str, State] = {
     "result": show_result,
     "offer": show_offer,
     "offer-declined": show_refused_offer,
+    "takeback": show_takeback,
+    "aborted": show_aborted,
+    "one-screen": show_one_screen,
+    "first-turn": show_first_turn,
+    "no-embed": show_no_embed,
+    "replays-none": show_no_replays,
     "draw": show_draw,
     "win": show_win,
     "next-game": show_next_game,

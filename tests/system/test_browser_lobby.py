@@ -83,7 +83,7 @@ async def test_two_clicks_lead_to_a_match_against_the_ai(
         await expect(ada.page.locator(".player[data-seat='1'] .who")).to_have_text("AI level 1")
         await ada.go("/")
         again = ada.page.locator(".offered")
-        await expect(again).to_have_text("Connect four, level 1, Red: Play")
+        await expect(again).to_have_text("Again: Connect four, level 1, Red: Play")
         await ada.page.locator(".mine li").wait_for()
         await assert_fits(ada, in_height=False)
         await click_in_view(ada, again)
@@ -142,9 +142,9 @@ async def test_the_last_choices_are_offered_again(chromium: Browser, server: Ser
         await ada.go("/")
         await expect(ada.page.locator(".offered")).to_have_text(
             [
-                "Hex with a friend, either side: Invite",
-                "Connect four, level 2, Yellow: Play",
-                "Connect four, level 3, Yellow: Play",
+                "Again: Hex with a friend, either side: Invite",
+                "Again: Connect four, level 2, Yellow: Play",
+                "Again: Connect four, level 3, Yellow: Play",
             ]
         )
         await ada.button("Connect four").click()
@@ -252,7 +252,7 @@ async def test_the_doors_of_the_first_page(chromium: Browser, server: ServerProc
         await kim.go("/")
         await kim.page.locator(".rooms h2").first.wait_for()
         for door, game, rival in (
-            ("Two on this screen", "Tic-tac-toe", "Guest"),
+            ("Two on this screen", "Tic-tac-toe", "Player 2"),
             ("Easy", "Connect four", "AI level 1"),
             ("Hard", "Hex", "AI level 6"),
         ):

@@ -90,7 +90,9 @@ async def test_a_small_text_is_found(chromium: Browser) -> None:
 async def test_every_page_fits_and_passes_axe(
     chromium: Browser, server: ServerProcess, screen: dict[str, Any], scheme: str
 ) -> None:
-    """From the lobby to the replay, axe finds nothing and the board needs no scrolling."""
+    """From the lobby to the replay, axe finds nothing and the board needs no scrolling. In dots and
+    boxes two dots are a line.
+    """
     is_desktop = screen is DESKTOP
     async with people(chromium, server.url, {**screen, "color_scheme": scheme}) as (ada,):
 
@@ -129,6 +131,16 @@ async def test_every_page_fits_and_passes_axe(
         await ada.go("/")
         await ada.page.locator(".matches li").first.wait_for()
         await check()
+        await ada.button("Two on this screen").click()
+        await ada.page.get_by_label("Time").wait_for()
+        await check()
+        await ada.button("Dots and boxes").click()
+        await ada.board.wait_for()
+        await ada.cell("b2").click()
+        await expect(ada.page.locator(".mark.hint")).to_have_count(24)
+        await check(in_height=True)
+        await ada.cell("b3").click()  # as on paper: the line between two dots
+        await expect(ada.page.locator(".moves .move")).to_have_text("b2b3")
         for game in ("Tic-tac-toe", "Sticks"):
             await ada.create(game, "The AI", level=1)
             await check(in_height=True)

@@ -251,7 +251,7 @@ async def test_an_evening_of_three_games_in_one_room(
             await expect(person.page).to_have_title(re.compile("Othello"))
             await expect(person.cell("h8")).to_be_attached()
         await ada.play("d3")
-        for person, points in ((ada, "2"), (bob, "0")):
+        for person, points in ((ada, "won 2"), (bob, "won 0")):
             await expect(person.page.locator(".player:has(.you) .points")).to_have_text(points)
         await bob.reload()
         await bob.play("c3")
@@ -369,7 +369,7 @@ async def test_the_same_people_play_another_game_in_the_same_room(
         await bob.play("d3")
         await ada.play("c3")
         for person in (ada, bob, kim):
-            await expect(person.status).to_contain_text("Black ran out of time")
+            await expect(person.status).to_contain_text("out of time")
             await expect(person.page.locator("[data-clock='0'] .digits")).to_have_text("0.0")
             await expect(person.cell("h8")).to_be_attached()
         await bob.reload()
@@ -457,7 +457,7 @@ async def test_a_strategy_plays_at_the_depth_that_the_host_chooses(
         assert await audit(ada.page) == []
         await ada.go("/")
         await expect(ada.page.locator(".offered").first).to_have_text(
-            "Sticks, MiniMax depth 2, First: Play"
+            "Again: Sticks, MiniMax depth 2, First: Play"
         )
 
         await ada.create("Rock, paper, scissors", "A friend")

@@ -324,7 +324,7 @@ function drawMarks(scene, layout, state, level) {
         const place = layout.byId.get(cell);
         if (!place) return [];
         // What may be drawn on an empty place has its direction.
-        const line = style === "bare" && name === "hint" && scene.moves.find(({ path }) => path[0] === cell)?.ghost?.[1];
+        const line = name === "hint" && style === "bare" && scene.moves.find(({ path }) => path[0] === cell)?.ghost?.[1];
         const kind = scene.board.kinds[line || scene.position?.pieces[cell] || ""];
         const shape = markShape(name, place, style, kind, layout.isUpright);
         return shape.level === level
@@ -383,7 +383,7 @@ function markShape(name, place, style, kind, isUpright) {
     const [occupied, angle] = [kind !== undefined, angleOf(kind)];
     const hasRoundPieces = style === "holes" || style === "felt" || style === "points";
     const isOverPieces = hasRoundPieces || place.shape !== "square";
-    if (style === "bare" && (name === "last" || name === "hint"))
+    if (style === "bare" && (name === "hint" || name === "last"))
         return {
             level: "under",
             drawing: h("rect", {

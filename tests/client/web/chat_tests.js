@@ -92,7 +92,8 @@ test("the bot introduces itself above all lines, and a private line says that it
     const lines = [{ v: 3, text: "hello", ...BEN }, { ...HINT, to: "author" }, { v: 6, text: "psst", to: "spectators", ...BEN }];
     const parent = document.createElement("div");
     const muted = { has: () => false };
-    const chat = { room: room({ chat: lines }), extras: null, log: [], error: null, isSpectator: false, marks: new Map(), muted, me: "ada" };
+    const { extras } = pageOfAda();
+    const chat = { room: room({ chat: lines }), extras, log: [], error: null, isSpectator: false, marks: new Map(), muted, me: "ada" };
     render(parent, drawChat({ ...chat, clearError: () => {}, send: async () => true, onScroll: () => {}, redraw: () => {} }));
     const shown = [...parent.querySelectorAll(".lines > p")];
     assertEqual(shown[0].textContent.startsWith("Plyroom I am Plyroom, the room's bot."), true);

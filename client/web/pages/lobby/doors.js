@@ -42,9 +42,9 @@ const DOORS = [
 const HEADINGS = {
     link: "Choose a game to play with your friend",
     anyone: "Choose a game for you and whoever joins",
-    easy: "Choose a game: the computer plays at its lowest level",
-    medium: "Choose a game: the computer plays at its middle level",
-    hard: "Choose a game: the computer plays at a high level",
+    easy: "Choose a game for the lowest level",
+    medium: "Choose a game for the middle level",
+    hard: "Choose a game for a high level",
     more: "Choose a game, then how the computer plays",
     screen: "Choose a game for two on this screen",
 };

@@ -24,6 +24,11 @@ const PAGE = /\/(?:match|glass|learn)[\w/?=&.%-]*[\w/=%-]/g;
 /** The text of a link to a page, by the beginning of its path. @type {Record<string, string>} */
 const LABELS = { match: "open the analysis", glass: "open the glass box", learn: "open the lesson" };
 
+/** How a line is marked that not everyone reads. @type {Record<string, {text: string, title: string}>} */
+const READERS = {
+    spectators: { text: "aside", title: "for spectators only" },
+    author: { text: "private", title: "only you see this line" },
+};
 /** A chat command, as the server lists it. @typedef {{name: string, about: string}} ChatCommand */
 
 export class ChatExtras {
@@ -93,6 +98,16 @@ export class ChatExtras {
         if (!mine || !/^\/[a-z]/i.test(mine.text)) return null;
         const isAnswered = answers.some(({ v }) => v === mine.v) || chat.some((line) => line.answers === mine.v);
         return isAnswered ? null : mine.v;
+    }
+
+    /**
+     * How a line is marked that not everyone reads.
+     * @param {ChatLine} line
+     * @returns {Content}
+     */
+    drawReaders({ to }) {
+        const reader = READERS[to ?? "room"];
+        return reader ? h("span", { class: "badge", title: reader.title }, reader.text) : null;
     }
 
     /**

@@ -15,11 +15,6 @@ import { icon } from "../../shell/icons.js";
 
 /** The longest line that the server accepts, in characters. */
 const MAX_CHAT_CHARACTERS = 400;
-/** How a line is marked that not everyone reads. @type {Record<string, {text: string, title: string}>} */
-const READERS = {
-    spectators: { text: "aside", title: "for spectators only" },
-    author: { text: "private", title: "only you see this line" },
-};
 /** The bot's words about itself, above all lines. */
 const INTRODUCTION = "I am Plyroom, the room's bot. Type / for what I can do, or call me: @bot, how do I win?";
 /** The list counts as scrolled to its end if less than this is hidden below, in pixels. */
@@ -145,10 +140,8 @@ function withLog(lines, log, chat) {
  */
 function drawLine(line, chat) {
     const { extras, marks } = chat;
-    const { v, identity, name, text, to, by } = line;
-    const reader = READERS[to ?? "room"];
-    const aside = reader ? h("span", { class: "badge", title: reader.title }, reader.text) : null;
+    const { v, identity, name, text, by } = line;
     const mark = marks.get(identity ?? "") ?? "";
     const said = h("span", { class: "said", dir: "auto" }, extras?.drawText(line) ?? text);
-    return h("p", { key: v, class: by && "by-bot" }, h("b", null, h("bdi", null, name), mark), aside, " ", said, extras?.drawMute(line, chat));
+    return h("p", { key: v, class: by && "by-bot" }, h("b", null, h("bdi", null, name), mark), extras?.drawReaders(line), " ", said, extras?.drawMute(line, chat));
 }
