@@ -222,7 +222,8 @@ class Fields(Widget, can_focus=True):
         height = self.size.height or len(lines)
         first = max(0, min(self.at - height // 2, len(lines) - height))
         self._first = first
-        return Text("\n").join(lines[first : first + height])
+        newline = Text("\n", no_wrap=True, overflow="ellipsis")
+        return newline.join(lines[first : first + height])
 
     def action_go(self, steps: int) -> None:
         """Chooses another field; below the last one is the position."""
