@@ -222,8 +222,7 @@ class Fields(Widget, can_focus=True):
         height = self.size.height or len(lines)
         first = max(0, min(self.at - height // 2, len(lines) - height))
         self._first = first
-        newline = Text("\n", no_wrap=True, overflow="ellipsis")
-        return newline.join(lines[first : first + height])
+        return Text("\n").join(lines[first : first + height])
 
     def action_go(self, steps: int) -> None:
         """Chooses another field; below the last one is the position."""
@@ -257,7 +256,8 @@ class NewRoom(ModalScreen[Create | None]):
     DEFAULT_CSS = (
         "NewRoom { align: center middle; background: transparent; }"
         + SHEET_CSS
-        + " #fields { height: auto; width: 100%; }"
+        + " #fields { height: auto; width: 100%; text-wrap: nowrap;"
+        + " text-overflow: ellipsis; }"
         + " #start { border: none; height: 1; padding: 0; background: ansi_default; width: 1fr; }"
         + " #problem { text-style: bold; }"
     )
