@@ -18,6 +18,7 @@ from client.api import MAX_BODY_BYTES, MatchRecord, refusal_of
 from client.errors import ProtocolMismatch, Refused, Unreachable
 from client.own_server import analyse_command, server_environ
 from server.protocol.assessments import Candidate
+from server.protocol.assessments import ListedGame as ListedGame
 
 #: Time without a byte after which the connection to a server counts as lost, in seconds.
 SILENCE_S = 15
@@ -79,17 +80,6 @@ class AnalysisReport(Struct, frozen=True):
     ahead: int | None = None
     moves: tuple[AnalysedPosition, ...] = ()
     summary: AnalysisSummary | None = None
-
-
-class ListedGame(Struct, frozen=True):
-    """A game of a file in its list, by its number; `problem` says why it was not read."""
-
-    listed: int
-    title: str = ""
-    names: tuple[str, str] = ("", "")
-    result: str = ""
-    length: str = ""
-    problem: str = ""
 
 
 class _FileLine(Struct, frozen=True):
