@@ -10,6 +10,8 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 #: The address of a server that runs on this machine with the default port.
 DEFAULT_SERVER = "http://127.0.0.1:8000"
+#: The name or the number of a host, without brackets.
+_HOST = re.compile(r"[\w.:%-]+")
 #: The id of a room or of a match.
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 #: A link with its scheme, in a text.
@@ -81,7 +83,7 @@ def parse_address(text: str) -> Address:
         host, _ = parts.hostname, parts.port  # reading an invalid port raises ValueError
     except ValueError as error:
         raise BadAddress(f"{text!r} is not an address: {error}") from error
-    if parts.scheme not in _SCHEMES or not host:
+    if parts.scheme not in _SCHEMES or not host or not _HOST.fullmatch(host):
         raise BadAddress(f"{text!r} is not the address of a server; an example is {DEFAULT_SERVER}")
     return Address(_SCHEMES[parts.scheme], _in_ascii(parts.netloc.rpartition("@")[2]))
 

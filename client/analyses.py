@@ -1,6 +1,7 @@
 """Analyses of matches, followed over HTTP, and of games in files, made on this machine."""
 
 import contextlib
+import http.client
 import subprocess
 import time
 import urllib.error
@@ -239,5 +240,5 @@ def _open(address: Address, path: str, **options: Any) -> Any:
         return urllib.request.build_opener(*handlers).open(request, timeout=SILENCE_S)
     except urllib.error.HTTPError as error:
         raise refusal_of(error, url) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         raise Unreachable.at(address, error) from error

@@ -314,7 +314,7 @@ def _open(
         )
     except urllib.error.HTTPError as error:
         raise refusal_of(error, url) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:
         raise Unreachable.at(address, error) from error
     return response
 
@@ -325,7 +325,7 @@ def _get(address: Address, path: str, response_type: type[T], token: str | None 
     with _open(address, url, TIMEOUT_S, token) as response:
         try:
             body = response.read(MAX_BODY_BYTES)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             raise Unreachable.at(address, error) from error
     try:
         return msgspec.json.decode(body, type=response_type)

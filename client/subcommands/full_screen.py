@@ -121,7 +121,7 @@ async def show_lobby(
         ):
             yield server.address, connection
 
-    start = StartScreen(lambda chosen: visits.enter(chosen))
+    start = StartScreen(lambda chosen, room: visits.enter(chosen, room))
     app = PlyroomApp(lambda: start)
     visits = Visits(app, start, connect, place_at)
     try:

@@ -16,7 +16,7 @@ from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from client.address import DEFAULT_SERVER, Address, BadAddress, parse_address
+from client.address import DEFAULT_SERVER, Address, BadAddress, parse_address, parse_link
 from client.api import GameInfo, ListedMatch, MyMatches
 from client.connection import Connection
 from client.errors import PlyroomError, Refused
@@ -367,13 +367,14 @@ class LobbyScreen(Page):
         match kind:
             case "room":
                 summary = self._rooms.get(key)
-                self._open(key, sit=summary is not None and summary.state == "open")
+                self.open(key, sit=summary is not None and summary.state == "open")
             case "match":
                 self.run_worker(self._replay(key))
             case "game":
                 self.action_new(key)
 
-    def _open(self, room: str, sit: bool = False, invite: bool = False) -> None:
+    def open(self, room: str, sit: bool = False, invite: bool = False) -> None:
+        """Opens a room; with `sit` the user takes a free seat."""
         place = self._place
         visit = Visit(place.connection, place.requests.address, room, sit, invite, place.requests)
 
@@ -425,7 +426,7 @@ class LobbyScreen(Page):
             self._tell(str(error))
             return
         assert isinstance(room, str), "the ack of create names the room"
-        self._open(room, invite=command.visibility == "unlisted")
+        self.open(room, invite=command.visibility == "unlisted")
 
     def _tell(self, text: str) -> None:
         """Shows a sentence until the user does something else."""
@@ -471,7 +472,9 @@ class LobbyScreen(Page):
 
 
 class StartScreen(Screen[None]):
-    """Asks where to play: on a server that is started here, or at an address."""
+    """Asks where to play: on a server that is started here, or at an address. `enter` gets the
+    address, None for a server that is started, and the id of a room or "".
+    """
 
     CSS = """
     StartScreen { layout: vertical; background: ansi_default; color: ansi_default; padding: 1 2; }
@@ -483,7 +486,7 @@ class StartScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("q,escape,ctrl+c", "leave", show=False)]
     AUTO_FOCUS = "OptionList"
 
-    def __init__(self, enter: Callable[[Address | None], None]) -> None:
+    def __init__(self, enter: Callable[[Address | None, str], None]) -> None:
         super().__init__()
         self._enter = enter
 
@@ -520,16 +523,20 @@ class StartScreen(Screen[None]):
             self.query_one("#address").focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Goes to the server at the address."""
+        """Goes to the server at the address, and to the room of a link."""
         try:
-            self._go(parse_address(event.value))
+            address, room = parse_address(event.value), ""
+            if "/room/" in event.value:
+                _, room = parse_link(event.value)
         except BadAddress as error:
             self.show_problem(str(error))
+        else:
+            self._go(address, room)
 
-    def _go(self, address: Address | None) -> None:
+    def _go(self, address: Address | None, room: str = "") -> None:
         where = "a server on this computer, which starts" if address is None else str(address)
         self.show_problem(f"Connecting to {where} ...")
-        self._enter(address)
+        self._enter(address, room)
 
     def action_leave(self) -> None:
         """Ends the application."""

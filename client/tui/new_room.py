@@ -256,7 +256,8 @@ class NewRoom(ModalScreen[Create | None]):
     DEFAULT_CSS = (
         "NewRoom { align: center middle; background: transparent; }"
         + SHEET_CSS
-        + " #fields { height: auto; width: 100%; }"
+        + " #fields { height: auto; width: 100%; text-wrap: nowrap;"
+        + " text-overflow: ellipsis; }"
         + " #start { border: none; height: 1; padding: 0; background: ansi_default; width: 1fr; }"
         + " #problem { text-style: bold; }"
     )

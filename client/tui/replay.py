@@ -58,6 +58,7 @@ class ReplayScreen(Page):
     #replay-main.stacked { layout: vertical; }
     #replay-main.stacked #replay-left { width: 100%; padding: 0; }
     #replay-main.stacked #replay-panel { border-left: none; width: 100%; padding: 0; height: 1fr; }
+    #replay-text { height: 100%; }
     #replay-message { max-height: 3; }
     ReplayScreen .entry { border: none; height: 1; padding: 0; background: ansi_default;
         display: none; }
@@ -158,16 +159,17 @@ class ReplayScreen(Page):
         record = self._record
         about, players = title_lines(record)[:2]
         title = Text(words.quoted(f"{record.title}  {players}  {about}"))
-        self.query_one("#title", Static).update(title)
+        self.query_one("#title", Static).update(title, layout=False)
         self._arrange()
-        self.query_one("#replay-text", Static).update(self._panel_text())
+        # Its size is that of the panel: what it shows needs no new layout of the screen.
+        self.query_one("#replay-text", Static).update(self._panel_text(), layout=False)
         number = f"To move {self._number} (Enter)  " if self._number else ""
         self.query_one("#replay-message", Static).update(
             Text(number + words.quoted(self._message or self._state_text()))
         )
         more = "a analyse" if self.report is None else "j k marks  v better"
         keys = f"arrows step  {more}  m other move  y play on  x export  ? help  q leave"
-        self.query_one("#keys", Static).update(Text(keys))
+        self.query_one("#keys", Static).update(Text(keys), layout=False)
 
     @property
     def _flips(self) -> bool:

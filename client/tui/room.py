@@ -382,8 +382,9 @@ class RoomScreen(Page):
         moves = [move for move in self.model.moves if move.path]
         if not moves or "move" not in prompt:
             return prompt
-        example = moves[len(moves) // 2]
-        return prompt.replace(" (", f", such as {words.quoted(example.text or example.id)} (", 1)
+        move = moves[len(moves) // 2]
+        example = move.id if " " in move.text else move.text or move.id
+        return prompt.replace(" (", f", such as {words.quoted(example)} (", 1)
 
     # --- drawing
 
@@ -537,12 +538,12 @@ class RoomScreen(Page):
         if standing:
             text.append(f"  ({standing})", style="bold")
         notice_length = len(text.plain)
-        if self._cell_text:
+        if self._cell_text and not self._is_low:
             text.append(f"  (cursor: {self._cell_text})", style="not bold dim")
         for move in others:
             text.append("  ")
-            typed = "" if move.text in ("", move.id) else f" (type {move.id})"
-            button = Text(f" {move.text or move.id}{typed} ", style="reverse")
+            label = f"{move.text} (type {move.id})" if move.text not in ("", move.id) else move.id
+            button = Text(f" {move.id if self._is_low else label} ", style="reverse")
             button.apply_meta({"@click": f"screen.say('{move.id}')"})
             text.append_text(button)
         self.query_one("#message", Static).update(self._cut(text, notice_length))
@@ -555,10 +556,10 @@ class RoomScreen(Page):
         space = rows * columns - (rows - 1) * WRAP_COLUMNS
         if visible_width(text.plain) <= space:
             return text
-        rest = visible_width(text.plain[length:]) + len(CUT)
+        cut = "…" if self._is_low else CUT
         head = text[:length]
-        head.truncate(max(10, space - rest))
-        return head.append(CUT, style="not bold dim").append_text(text[length:])
+        head.truncate(max(10, space - visible_width(text.plain[length:]) - len(cut)))
+        return head.append(cut, style="not bold dim").append_text(text[length:])
 
     def _arrange(self) -> None:
         """Puts the panel beside the board, below it, or in its place, as there is space."""

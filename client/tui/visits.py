@@ -31,12 +31,14 @@ class Visits:
         #: The present visit, and those before that have not ended yet.
         self._running: set[asyncio.Task[None]] = set()
 
-    def enter(self, chosen: Address | None) -> None:
-        """Begins a visit to the server at this address; None: on this machine."""
+    def enter(self, chosen: Address | None, room: str = "") -> None:
+        """Begins a visit to the server at this address; None: on this machine. With a room's id it
+        begins in that room.
+        """
         earlier = frozenset(self._running)
         for visit in earlier:
             visit.cancel()
-        visit = asyncio.create_task(self._visit(chosen, earlier), name="plyroom visit")
+        visit = asyncio.create_task(self._visit(chosen, room, earlier), name="plyroom visit")
         self._running.add(visit)
         visit.add_done_callback(self._running.discard)
 
@@ -48,14 +50,16 @@ class Visits:
         if running:
             await asyncio.wait(running)
 
-    async def _visit(self, chosen: Address | None, earlier: frozenset[asyncio.Task[None]]) -> None:
+    async def _visit(
+        self, chosen: Address | None, room: str, earlier: frozenset[asyncio.Task[None]]
+    ) -> None:
         """Shows the lobby of a server until it is left or fails."""
         if earlier:
             await asyncio.wait(earlier)
         try:
             async with self._connect(chosen) as (address, connection):
                 with telling(self._app, connection):
-                    error = await self._show_lobby(address, connection)
+                    error = await self._show_lobby(address, connection, room)
             self._start.show_problem("" if error is None else str(error))
         except Unreachable as error:
             self._start.show_problem(f"{error}. `plyroom serve` starts a server there.")
@@ -64,7 +68,9 @@ class Visits:
         except Exception as error:  # a fault of the program, which the application reports
             self._app.crash(error)
 
-    async def _show_lobby(self, address: Address, connection: Connection) -> PlyroomError | None:
+    async def _show_lobby(
+        self, address: Address, connection: Connection, room: str
+    ) -> PlyroomError | None:
         """Shows the lobby until it is left; returns the error that ended it, if one did."""
         left: asyncio.Future[PlyroomError | None] = asyncio.get_running_loop().create_future()
 
@@ -77,6 +83,8 @@ class Visits:
             lobby = LobbyScreen(self._place_at(address, connection, end))
             await app.push_screen(lobby, lambda _: end(None))
             start.show_problem("")
+            if room:
+                lobby.open(room, sit=True)
             return await left
         finally:
             while app.is_running and app.screen is not start and len(app.screen_stack) > 1:

@@ -37,15 +37,10 @@ def test_an_address_may_be_written_in_many_forms(text: str, root: str, websocket
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "http://",
-        "ftp://host",
-        "http://host:port",
-        "http://host:99999",
-        "http://[::1",
-        "host:1:2",
+        "", "http://", "ftp://host", "http://host:port", "http://host:99999", "http://[::1",
+        "not an address !!", "http://a host/", "host!", "host:1:2",
     ],
-)
+)  # fmt: skip
 def test_other_texts_are_refused_as_addresses(text: str) -> None:
     with pytest.raises(BadAddress):
         parse_address(text)

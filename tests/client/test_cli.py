@@ -2,8 +2,10 @@
 
 import io
 import json
+import socket
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import click
@@ -274,3 +276,20 @@ def test_plyroom_alone_without_a_terminal_prints_the_help() -> None:
     result = plyroom("--plain")
     assert result.exit_code == 2
     assert "plain lines need a command: plyroom play chess --plain" in result.output
+
+
+def test_a_port_that_speaks_no_http_is_a_sentence() -> None:
+    """Such as that of ssh, whose greeting is no status line."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def greet() -> None:
+            accepted, _ = listener.accept()
+            with accepted:
+                accepted.sendall(b"SSH-2.0-OpenSSH\r\n")
+                accepted.recv(4096)
+
+        with ThreadPoolExecutor(1) as threads:
+            threads.submit(greet)
+            result = plyroom("games", "--url", f"http://127.0.0.1:{listener.getsockname()[1]}")
+    assert result.exit_code == 1
+    assert "Error: no server can be reached at http://127.0.0.1:" in result.output

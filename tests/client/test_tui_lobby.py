@@ -343,20 +343,22 @@ async def test_a_failing_request_is_a_sentence() -> None:
 
 async def test_the_first_screen_asks_for_a_server() -> None:
     """It starts a server here, or goes to an address; what is no address is a sentence."""
-    entered: list[Address | None] = []
-    async with running(lambda: StartScreen(entered.append), 80, 24) as screen:
+    entered: list[tuple[Address | None, str]] = []
+    start = StartScreen(lambda address, room: entered.append((address, room)))
+    async with running(lambda: start, 80, 24) as screen:
         await screen.shows("Play on this computer", "PLYROOM_PLAIN=1")
         await screen.press("enter")
         await screen.shows("Connecting to a server on this computer")
         await screen.press("down", "down", "enter")
         line = screen.app.screen.query_one(Input)
         await screen.until(lambda: line.has_focus, "the line for the address")
-        line.value = "ftp://nowhere"
-        await screen.press("enter")
-        await screen.shows("is not the address of a server")
+        for wrong in ("ftp://nowhere", "not an address !!"):
+            line.value = wrong
+            await screen.press("enter")
+            await screen.shows(f"'{wrong}' is not the address of a server")
         line.value = "example.org:8000/room/x"
         await screen.press("enter")
-        assert entered == [None, parse_address("http://example.org:8000")]
+        assert entered == [(None, ""), (parse_address("http://example.org:8000"), "x")]
 
 
 def test_the_list_is_chosen_for_each_kind_of_opponent() -> None:
@@ -447,7 +449,7 @@ async def test_another_choice_on_the_first_screen_ends_the_visit_before() -> Non
     ) -> Place:
         return Place(connection, Canned(), FIXED_COLOURS, False, on_failure)
 
-    start = StartScreen(lambda chosen: visits.enter(chosen))
+    start = StartScreen(lambda chosen, room: visits.enter(chosen, room))
     async with running(lambda: start, 100, 30) as screen:
         visits = Visits(screen.app, start, connect, place)
         await screen.shows("Play on this computer")
@@ -462,7 +464,8 @@ async def test_another_choice_on_the_first_screen_ends_the_visit_before() -> Non
         await screen.press("q")
         await screen.until(lambda: screen.app.screen is start, "the first screen")
         await screen.until(lambda: ended[1:] == [None], "the end of the visit")
-        await screen.press("enter")
+        visits.enter(None, "zz")  # the link of a room, which this server does not know
         await screen.until(lambda: len(links) == 2, "another visit")
+        await screen.shows("no: room.unknown")
         await visits.close()
         assert ended[2:] == [None]
