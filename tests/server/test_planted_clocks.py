@@ -219,10 +219,6 @@ def tick_before_the_flag(patch: Patch) -> None:
     patch.setattr(Room, "next_deadline_ms", next_deadline_ms)
 
 
-def watched_match() -> None:
-    test_clocked_rooms.test_a_match_with_ticks_is_one_without()
-
-
 def answer_after_the_flag() -> None:
     test_clocks_of_nodes.test_a_flag_waits_no_longer_when_the_command_came_again(5, 62)
 
@@ -285,7 +281,7 @@ FAULTS: dict[Callable[[Patch], None], Callable[..., Any]] = {
         test_clocks_of_nodes
     ).test_a_time_of_day_that_is_set_moves_no_clock_that_nobody_watches,
     timer_never_earlier: answer_after_the_flag,
-    tick_before_the_flag: watched_match,
+    tick_before_the_flag: test_clocked_rooms.test_a_match_with_ticks_is_one_without,
     rematch_without_clock: (
         test_clocked_rooms
     ).test_a_rematch_keeps_the_clock_and_the_next_game_may_change_it,
