@@ -220,8 +220,8 @@ class Position:
     """
 
     __slots__ = (
-        "_cached_result", "_can_win", "_child", "_played", "game", "last", "options", "past",
-        "state",
+        "_cached_result", "_can_win", "_child", "_played", "_turn", "game", "last", "options",
+        "past", "state",
     )  # fmt: skip
 
     def __init__(
@@ -243,6 +243,7 @@ class Position:
         self._cached_result: tuple[int, list[int]] | None = None
         self._can_win = UNKNOWN
         self._played: str | None = None
+        self._turn: int | None = None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Position):
@@ -262,8 +263,10 @@ class Position:
     @property
     def turn(self) -> int:
         """The seat to move; in a finished position, the seat that would be."""
-        with RulesCall(self.game.id, "turn"):
-            return int(self.game.rules.turn(self.state))
+        if self._turn is None:
+            with RulesCall(self.game.id, "turn"):
+                self._turn = int(self.game.rules.turn(self.state))
+        return self._turn
 
     def text(self) -> str:
         """The position as one line of text that `Game.position` reads back."""

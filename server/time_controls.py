@@ -7,6 +7,7 @@ minutes (`5+3`). None stands for a match without a clock, `-` in the log.
 
 import re
 from fractions import Fraction
+from functools import lru_cache
 from typing import Literal
 
 from msgspec import Struct
@@ -136,10 +137,11 @@ class TimeControl(Struct, frozen=True):
         return self.overtime.periods if isinstance(self.overtime, ByoYomi) else 0
 
 
+@lru_cache(maxsize=256)
 def parse_control(text: str) -> TimeControl | None:
     """Parses the text of a control in the log; None for `-`, no clock.
 
-    Raises TimeControlError.
+    The matches with the same control share its value. Raises TimeControlError.
     """
     if text == "-":
         return None

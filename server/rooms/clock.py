@@ -30,7 +30,7 @@ MAX_LEFT_MS = 1_000_000_000
 TAKEBACK_FLOOR_MS = 1_000
 
 
-class SideClock(Struct, frozen=True):
+class SideClock(Struct, frozen=True, gc=False):
     """The clock of one side: its time left, its stage, and what its stage counts down.
 
     `stage` is the index of the control's stage, and the number of stages in overtime. `periods` are
@@ -52,7 +52,11 @@ class Counts(NamedTuple):
     periods: int | None
 
 
-class TimedMove(Struct, frozen=True):
+#: The counts of a control of one stage without overtime.
+NO_COUNTS = Counts(None, None)
+
+
+class TimedMove(Struct, frozen=True, gc=False):
     """A move of a match as a takeback sees it: the time that its turn had used with it, also before
     an earlier takeback, and what the end of the turn gave (`gain_of`).
     """
@@ -89,13 +93,7 @@ class Clock(Struct, frozen=True):
     @property
     def is_sound(self) -> bool:
         """Whether the control can have such sides; a log that no server wrote may say otherwise."""
-        last = len(self.control.stages) - (self.control.overtime is None)
-        return all(
-            0 <= side.left_ms <= MAX_LEFT_MS
-            and 0 <= side.stage <= last
-            and 0 <= side.periods <= MAX_COUNT
-            for side in self.sides
-        )
+        return all(is_sound_side(self.control, side) for side in self.sides)
 
     @property
     def runs(self) -> bool:
@@ -119,7 +117,7 @@ def start_clock(control: TimeControl, turn: int, at_ms: int, first_ms: int | Non
 
 def counts_of(control: TimeControl, side: SideClock) -> Counts:
     """The stage and the countdown of a side, as its event has them."""
-    return Counts(side.stage, side.periods) if control.counts else Counts(None, None)
+    return Counts(side.stage, side.periods) if control.counts else NO_COUNTS
 
 
 def pairs_of(clock: Clock) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
@@ -128,6 +126,16 @@ def pairs_of(clock: Clock) -> tuple[tuple[int, int] | None, tuple[int, int] | No
     if not clock.control.counts:
         return None, None
     return (first.stage, second.stage), (first.periods, second.periods)
+
+
+def is_sound_side(control: TimeControl, side: SideClock) -> bool:
+    """Whether the control can have such a side."""
+    last = len(control.stages) - (control.overtime is None)
+    return (
+        0 <= side.left_ms <= MAX_LEFT_MS
+        and 0 <= side.stage <= last
+        and 0 <= side.periods <= MAX_COUNT
+    )
 
 
 def side_of(left_ms: int, counts: tuple[int | None, int | None]) -> SideClock:
@@ -171,23 +179,28 @@ def deadline_ms(clock: Clock) -> int | None:
     return None if clock.held is not None else clock.since_ms + available_ms(clock)
 
 
+def least_deadline_ms(clock: Clock) -> int:
+    """A time before which the side to move does not fall, which needs no look at the control."""
+    if all(clock.opened):
+        return clock.since_ms + clock.sides[clock.turn].left_ms
+    return clock.since_ms + MIN_FIRST_TURN_MS - clock.turn_ms
+
+
 def press(clock: Clock, spent_ms: int, ends_turn: bool, can_fall: bool = True) -> Press | None:
     """Returns what a move of the side to move does to its clock, after `spent_ms` since `since_ms`.
 
     None if the side has fallen before: a move at its deadline is too late. A side that cannot fall
     is charged at most what it has.
     """
-    available = available_ms(clock)
-    if spent_ms >= available:
+    side = _charge_move(clock, spent_ms)
+    if side is None:
         if can_fall:
             return None
-        spent_ms = max(0, available - 1)
-    side = clock.sides[clock.turn]
-    if all(clock.opened):
-        charged = _charge(clock.control, side, spent_ms, clock.turn_ms)
-        assert charged is not None, "less than the available time leaves some"
-        total_ms = clock.turn_ms + spent_ms
-        side = _end_turn(clock.control, charged, total_ms) if ends_turn else charged
+        spent_ms = max(0, available_ms(clock) - 1)
+        side = _charge_move(clock, spent_ms)
+        assert side is not None, "less than the available time leaves some"
+    if ends_turn and all(clock.opened):
+        side = _end_turn(clock.control, side, clock.turn_ms + spent_ms)
     return Press(side, clock.move_ms + spent_ms)
 
 
@@ -196,10 +209,11 @@ def follow(clock: Clock, side: SideClock, spent_ms: int, next_turn: int, at_ms: 
     seat = clock.turn
     turn_ms = clock.turn_ms - clock.move_ms + spent_ms
     move = TimedMove(seat, turn_ms, gain_of(clock, side, spent_ms))
+    is_opened = next_turn == seat or clock.opened[seat]
     return replace(
         clock, sides=_with(clock.sides, seat, side), turn=next_turn, since_ms=at_ms, move_ms=0,
         turn_ms=turn_ms if next_turn == seat else 0,
-        opened=clock.opened if next_turn == seat else _with(clock.opened, seat, True),
+        opened=clock.opened if is_opened else _with(clock.opened, seat, True),
         moves=(*clock.moves, move),
     )  # fmt: skip
 
@@ -231,7 +245,8 @@ def gain_of(clock: Clock, side: SideClock, spent_ms: int) -> int:
 
 def ran_before_last_move(clock: Clock) -> bool:
     """Whether both sides had finished their first turn before the last move."""
-    return bool(clock.moves) and all(_opened(clock.moves[:-1], clock.moves[-1].seat))
+    last = len(clock.moves) - 1
+    return last >= 0 and all(_opened(clock.moves, last, clock.moves[last].seat))
 
 
 def sides_at(clock: Clock, at_ms: int) -> tuple[SideClock, SideClock]:
@@ -306,7 +321,7 @@ def take_back(clock: Clock, to_ply: int, turn: int, at_ms: int) -> Clock:
     abandoned_ms = clock.turn_ms + (max(0, at_ms - clock.since_ms) if clock.runs else 0)
     for seat in range(SEATS):
         sides[seat] = _without_gains(control, sides[seat], moves, to_ply, seat)
-    opened = _opened(moves[:to_ply], turn)
+    opened = _opened(moves, to_ply, turn)
     used_ms = 0
     if turn == clock.turn and all(move.seat == turn for move in moves[to_ply:]):
         used_ms = abandoned_ms
@@ -330,6 +345,16 @@ def _delay_left_ms(control: TimeControl, side: SideClock, turn_ms: int) -> int:
         return 0
     stage = control.stages[side.stage]
     return max(0, stage.gain_ms - turn_ms) if stage.kind == "d" else 0
+
+
+def _charge_move(clock: Clock, spent_ms: int) -> SideClock | None:
+    """The side to move after its present move; None if it has fallen. A first turn is not charged,
+    but has a limit.
+    """
+    side = clock.sides[clock.turn]
+    if all(clock.opened):
+        return _charge(clock.control, side, spent_ms, clock.turn_ms)
+    return None if spent_ms >= available_ms(clock) else side
 
 
 def _charge(control: TimeControl, side: SideClock, ms: int, turn_ms: int) -> SideClock | None:
@@ -358,9 +383,9 @@ def _end_turn(control: TimeControl, side: SideClock, turn_ms: int) -> SideClock:
     stage = control.stages[side.stage]
     left_ms = side.left_ms + _given_ms(stage, side.left_ms, turn_ms)
     if stage.turns is None:
-        return replace(side, left_ms=left_ms)
+        return SideClock(left_ms, side.stage, side.periods)
     if side.periods > 1:
-        return replace(side, left_ms=left_ms, periods=side.periods - 1)
+        return SideClock(left_ms, side.stage, side.periods - 1)
     following = side.stage + 1
     left_ms += _stage_ms(control, side.stage)
     return SideClock(left_ms, following, control.count_of(following))
@@ -464,14 +489,16 @@ def _last_of_turn(moves: Sequence[TimedMove], to_ply: int, turn: int) -> TimedMo
     return moves[ply]
 
 
-def _opened(kept: Sequence[TimedMove], turn: int) -> tuple[bool, bool]:
-    """Which sides have finished a turn among the moves that are left."""
+def _opened(moves: Sequence[TimedMove], to_ply: int, turn: int) -> tuple[bool, bool]:
+    """Which sides have finished a turn in the moves before `to_ply`, at which `turn` moves."""
     opened = [False, False]
-    for ply, move in enumerate(kept):
-        following = kept[ply + 1].seat if ply + 1 < len(kept) else turn
-        opened[move.seat] |= following != move.seat
-        if all(opened):
-            break
+    for ply in range(to_ply):
+        seat = moves[ply].seat
+        following = moves[ply + 1].seat if ply + 1 < to_ply else turn
+        if following != seat:
+            opened[seat] = True
+            if opened[1 - seat]:
+                break
     return opened[0], opened[1]
 
 

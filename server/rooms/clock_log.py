@@ -39,8 +39,7 @@ def moved_clock(running: Clock, event: Moved, next_turn: int, at_ms: int) -> Clo
     if event.clock_ms is None or event.spent_ms is None or event.seat != running.turn:
         return None
     side = clock.side_of(event.clock_ms, (event.stage, event.periods))
-    sides = (side, running.sides[1 - event.seat])
-    if _sound(replace(running, sides=sides)) is None:
+    if not clock.is_sound_side(running.control, side):
         return None
     return clock.follow(running, side, event.spent_ms, next_turn, at_ms)
 

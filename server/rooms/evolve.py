@@ -425,13 +425,14 @@ def _evolve_moved(room: Room, event: Moved) -> Room:
         if position is None:
             recent = ()
     moves = (*match.moves, notation.played_move(event, room.game, position))
+    clock = match.clock
+    if clock is not None:
+        next_turn = turn if position is not None else next_turn_of(event)
+        clock = moved_clock(clock, event, next_turn, room.changed_ms)
     match = replace(
         match, moves=moves, position=position, digest=event.digest,
-        turn=turn, turn_started_ms=room.changed_ms, recent=recent,
+        turn=turn, turn_started_ms=room.changed_ms, recent=recent, clock=clock,
     )  # fmt: skip
-    if match.clock is not None:
-        next_turn = turn if position is not None else next_turn_of(event)
-        match = replace(match, clock=moved_clock(match.clock, event, next_turn, room.changed_ms))
     if room.newcomers and second_turn_ply(match) is not None:
         room = replace(room, newcomers=())
     if room.offers or room.takeback_offers:

@@ -2,8 +2,7 @@
 aborting, time or a failure of the AI.
 """
 
-from typing import NamedTuple
-
+from msgspec import Struct
 from msgspec.structs import replace
 
 from engine.game import GameFault, IllegalMove, MalformedMove, Position
@@ -56,7 +55,7 @@ def ai_move(room: Room, command: AiMove, moment: Moment) -> list[RoomEvent]:
     position = _check_ai_turn(room, match, command, moment.actor)
     time = _time_of(match, moment)
     if time is not None and command.spent_ms is not None:
-        time = time._replace(spent_ms=max(0, min(command.spent_ms, time.passed_ms)))
+        time = replace(time, spent_ms=max(0, min(command.spent_ms, time.passed_ms)))
     return _play(match, position, command.seat, command.move, time)
 
 
@@ -112,7 +111,7 @@ def _check_ai_turn(room: Room, match: Match, command: AiMove | AiFailure, actor:
     return position
 
 
-class _MoveTime(NamedTuple):
+class _MoveTime(Struct, frozen=True):
     """The time of a move: what passed since the turn began, and what of it the clock counts."""
 
     passed_ms: int

@@ -46,7 +46,7 @@ from server.commands import (
 from server.events import Moved, Occupant, RoomEvent
 from server.ids import IdentityId
 from server.rooms import chat_limits, full, muting, takebacks, thinking
-from server.rooms.clock import ran_before_last_move
+from server.rooms.clock import least_deadline_ms, ran_before_last_move
 from server.rooms.model import (
     Actor,
     CommandRejected,
@@ -494,6 +494,8 @@ def refusal_after_flag(room: Room, permission: Permission, at_ms: int) -> Refusa
     flag falls, whatever arrives later.
     """
     if room.match is None or room.match.clock is None or permission not in UNTIL_FLAG:
+        return None
+    if at_ms < least_deadline_ms(room.match.clock):
         return None
     flag_ms = room.flag_ms()
     return OUT_OF_TIME if flag_ms is not None and at_ms >= flag_ms else None

@@ -373,7 +373,8 @@ class EventLog(Generic[S, C, E]):
         when it comes again within RETRY_MS. The events are not earlier than `not_before_ms`.
         """
         key = CommandKey(actor.identity, command.id)
-        received_ms = self._first_arrival(key, command, received_ms)
+        if self._first_sent:
+            received_ms = self._first_arrival(key, command, received_ms)
         try:
             outcome = await self._execute(
                 actor, command, key, received_ms, attachment, not_before_ms
@@ -386,7 +387,8 @@ class EventLog(Generic[S, C, E]):
                 if len(self._first_sent) > MAX_KEYS:
                     del self._first_sent[next(iter(self._first_sent))]
             raise
-        self._first_sent.pop(key, None)
+        if self._first_sent:
+            self._first_sent.pop(key, None)
         return outcome
 
     def _first_arrival(self, key: CommandKey, command: C, received_ms: int) -> int:
@@ -410,6 +412,8 @@ class EventLog(Generic[S, C, E]):
         """The time, in ms of `Ports.uptime_ms`, until which a command may come again that arrived
         before and had no answer; None without one.
         """
+        if not self._first_sent:
+            return None
         self._forget_late_retries()
         last = next(reversed(self._first_sent.values()), None)
         return None if last is None else last.failed_ms + RETRY_MS

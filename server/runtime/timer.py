@@ -38,23 +38,23 @@ class RoomTimer:
         return self._at_s - asyncio.get_running_loop().time() <= WAKE_AHEAD_S
 
     def set(self, wake: Wake, delay_s: float) -> None:
-        """Submits `wake` in `delay_s` seconds, and cancels the timer for any other one.
+        """Submits `wake` in `delay_s` seconds, unless the timer expires by then for another one.
 
-        Does nothing if the timer is already set for the same `wake`, unless it is too late.
+        The room then sets it again for what is due next. So the moves of a match with a clock,
+        which all put the flag off, do not each move a timer.
         """
-        if wake == self._wake and not self._is_late(delay_s):
-            return
-        self.cancel()
+        if self._handle is not None:
+            if not self._is_late(delay_s + EARLIER_S if wake == self._wake else delay_s):
+                return
+            self._handle.cancel()
         self._wake = wake
         loop = asyncio.get_running_loop()
         self._at_s = loop.time() + delay_s
         self._handle = loop.call_later(delay_s, self._fire)
 
     def _is_late(self, delay_s: float) -> bool:
-        """Whether the timer expires later than in `delay_s` seconds."""
-        if self._handle is None:
-            return False
-        return self._at_s - asyncio.get_running_loop().time() > delay_s + EARLIER_S
+        """Whether the timer, which is set, expires later than in `delay_s` seconds."""
+        return self._at_s - asyncio.get_running_loop().time() > delay_s
 
     def cancel(self) -> None:
         """Cancels the timer, if it is set."""

@@ -4,6 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as some
 from msgspec.structs import replace
 
 from engine.game import UnknownGame
@@ -40,7 +42,8 @@ from server.rooms import rules
 from server.rooms.clock_log import ClockReader
 from server.rooms.model import AI, SERVER, CommandRejected, Moment
 from server.seats.ai import time_for_move
-from server.time_controls import format_control
+from server.time_controls import TimeControl, format_control
+from tests.server.test_time_controls import controls
 from tests.support.fake_server import Client, FakeServer, first_legal, virtual
 from tests.support.room_log import (
     ADA,
@@ -279,6 +282,42 @@ def test_extra_turns_earn_one_gain() -> None:
     first = goes_on.index(False) + 2
     for gain, is_within_turn in list(zip(gains, goes_on, strict=True))[first:]:
         assert gain == (0 if is_within_turn else 5_000)
+
+
+@given(
+    controls(short=True),
+    some.lists(some.tuples(some.integers(0, 110), some.integers(0, 5)), max_size=6),
+    some.lists(some.integers(0, 3), max_size=6),
+)
+def test_a_match_with_ticks_is_one_without(
+    control: TimeControl, turns: list[tuple[int, int]], ticks: list[int]
+) -> None:
+    """Ticks between the moves of any control, before a flag is due, make no event and change no
+    clock; so a match that was watched has the log of one that only its moves woke, up to the flag,
+    which falls at the same time in both.
+    """
+    watched = seated(game="kalah", clock=format_control(control))
+    alone = seated(game="kalah", clock=format_control(control))
+    for index, (percent, choice) in enumerate(turns):
+        if alone.room.running_match is None:
+            break
+        begin_ms, due_ms = alone.now_ms, alone.room.flag_ms()
+        assert due_ms is not None
+        wait_ms = (due_ms - begin_ms) * percent // 100
+        end_ms = begin_ms + wait_ms
+        for number in range(ticks[index] if index < len(ticks) else 0):
+            watched.now_ms = min(begin_ms + wait_ms * (number + 1) // 3, due_ms - 1)
+            assert tick(watched) == []
+        for played in (watched, alone):
+            played.now_ms = end_ms
+            if end_ms >= due_ms:
+                played.now_ms = due_ms + (0 if played is watched else wait_ms)
+                assert played.do(SERVER, Tick("t", 0))
+                continue
+            tokens = played.match.position.tokens()
+            move = played.move(tokens[choice % len(tokens)])
+            played.do((ADA, BEN)[played.match.turn], move)
+        assert [body for _, body in watched.log] == [body for _, body in alone.log]
 
 
 def test_the_clock_can_be_read_without_the_rules() -> None:

@@ -208,6 +208,21 @@ def hiccup_in_an_open_room() -> None:
     test_clocks_of_nodes.test_a_hiccup_of_the_store_loses_no_outage_of_an_open_room("heartbeat")
 
 
+def tick_before_the_flag(patch: Patch) -> None:
+    """A tick ends a match whose flag falls within a second."""
+    real = Room.next_deadline_ms
+
+    def next_deadline_ms(self: Room, pass_after_ms: int) -> int | None:
+        due_ms = real(self, pass_after_ms)
+        return None if due_ms is None else due_ms - 1_000
+
+    patch.setattr(Room, "next_deadline_ms", next_deadline_ms)
+
+
+def answer_after_the_flag() -> None:
+    test_clocks_of_nodes.test_a_flag_waits_no_longer_when_the_command_came_again(5, 62)
+
+
 def rematch_without_clock(patch: Patch) -> None:
     """The next match has no clock."""
     real = matches.start_match
@@ -265,9 +280,8 @@ FAULTS: dict[Callable[[Patch], None], Callable[..., Any]] = {
     clock_set_while_a_room_is_out_of_memory: (
         test_clocks_of_nodes
     ).test_a_time_of_day_that_is_set_moves_no_clock_that_nobody_watches,
-    timer_never_earlier: (
-        test_clocks_of_nodes
-    ).test_a_flag_waits_no_longer_when_the_command_came_again,
+    timer_never_earlier: answer_after_the_flag,
+    tick_before_the_flag: test_clocked_rooms.test_a_match_with_ticks_is_one_without,
     rematch_without_clock: (
         test_clocked_rooms
     ).test_a_rematch_keeps_the_clock_and_the_next_game_may_change_it,

@@ -109,12 +109,30 @@ def test_a_timer_that_is_due_at_once_is_set_again(loop: str) -> None:
         assert (was_soon, timer.is_soon) == (False, True)
         timer.set(wake, 3600)
         assert await woken.get() == wake
-        timer.set(later, 0)
+        timer.set(later, 3600)
         timer.set(wake, 0)
         assert await woken.get() == wake
         assert woken.empty()
 
     run_on(loop, main)
+
+
+@virtual
+async def test_a_timer_stays_that_expires_before_it_is_needed() -> None:
+    """A later wake-up moves no timer, an earlier one does; so each wakes the room in time."""
+    loop = asyncio.get_running_loop()
+    woken: list[tuple[int | None, float]] = []
+    timer = RoomTimer(lambda wake: woken.append((wake.tick_ms, loop.time() - start_s)))
+    start_s = loop.time()
+    for tick_ms in (60, 90, 30, 120):
+        timer.set(Wake(tick_ms=tick_ms), tick_ms)
+    await asyncio.sleep(200)
+    assert woken == [(30, 30)]
+    timer.set(Wake(tick_ms=90), 0.01)
+    timer.set(Wake(tick_ms=90), 0)
+    timer.set(Wake(tick_ms=80), 0)
+    await asyncio.sleep(1)
+    assert woken[1:] == [(80, 200)]
 
 
 @virtual

@@ -51,12 +51,3 @@ export async function askToConfirm({ title, text, yes, no }) {
     const answer = await openDialog({ title, name: "confirm", content: h("p", null, text), buttons });
     return answer === "yes";
 }
-
-/**
- * Closes the open dialogs of a name. A question is then not confirmed.
- * @param {string} name
- */
-export function closeDialogs(name) {
-    for (const dialog of document.querySelectorAll(`dialog.${name}`))
-        if (dialog instanceof HTMLDialogElement) dialog.close("");
-}

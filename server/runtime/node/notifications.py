@@ -1,7 +1,6 @@
 """Tells players what waits for them in rooms that they are not in."""
 
 from collections.abc import Callable
-from weakref import WeakKeyDictionary
 
 from server.bus.base import NodeMessage, NotificationSent
 from server.ids import IdentityId, RoomId
@@ -26,8 +25,6 @@ class Notifications:
         self._ports = ports
         self._get_runner = get_runner
         self._connections: dict[IdentityId, list[Follower]] = {}
-        #: The players of each open room whose other connections show nothing of it.
-        self._cleared: WeakKeyDictionary[RoomRunner, set[str]] = WeakKeyDictionary()
 
     def connect(self, follower: Follower) -> None:
         """Adds a connection whose identity is known."""
@@ -51,20 +48,17 @@ class Notifications:
         if before is None or runner is None:
             return
         seats = (*before.seats, *(after.seats if after.seats is not before.seats else ()))
-        cleared = self._cleared.get(runner)
-        if cleared is None:
-            cleared = self._cleared[runner] = set()
         for identity in {each.identity for each in seats if each is not None and each.kind != "ai"}:
-            is_in = self._is_in(runner, identity)
-            if is_in and identity in cleared:
+            is_in, is_cleared = self._is_in(runner, identity), identity in runner.cleared
+            if is_in and is_cleared:
                 continue
-            if not is_in:
-                cleared.discard(identity)
+            if is_cleared:
+                runner.cleared = tuple(each for each in runner.cleared if each != identity)
             is_here, is_sole = identity in self._connections, self._ports.settings.is_sole_node
             if not is_here and (is_sole or commit.cause is not Cause.COMMITTED):
                 continue
             if is_in:
-                cleared.add(identity)
+                runner.cleared = (*runner.cleared, identity)
             message = _change(before, after, identity, is_in)
             if message is None:
                 continue

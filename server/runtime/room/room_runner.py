@@ -7,7 +7,6 @@ what is committed.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from operator import itemgetter
 from typing import Generic, TypeVar
 
 import structlog
@@ -139,6 +138,7 @@ class RoomRunner:
         "_refused_tick_v",
         "_serving",
         "_timer",
+        "cleared",
         "followers",
         "idle_since_ms",
         "presence",
@@ -178,6 +178,8 @@ class RoomRunner:
         self._ai = AiTasks(ports, spawn, self._feed, submit_own, self._on_store_failure)
         self._mailbox: Mailbox[Item] = Mailbox(MAILBOX_CAPACITY)
         self._timer = RoomTimer(submit_own)
+        #: The players whose connections outside the room show nothing of it; see `Notifications`.
+        self.cleared: tuple[str, ...] = ()
         #: The request whose command is being decided, if any.
         self._serving: Request | None = None
         self._is_busy = False
@@ -517,21 +519,22 @@ class RoomRunner:
         """
         if self._log.review():
             self._feed.repeat_joined(self._log.state)
-        room, is_due = self._log.state, self._log.due_ms is not None
-        if is_due or self._ai.is_busy:
+        room, due_ms = self._log.state, self._log.due_ms
+        # An AI's work is due at once, and a deadline after the last event.
+        if self._ai.is_busy or (due_ms is not None and due_ms <= room.changed_ms):
             self._ai.update(room, self._log.is_responsible)
-        tick_ms, change_ms = self._tick_ms() if is_due else None, self._permissions.next_change_ms
-        if tick_ms is None and change_ms is None:
-            self._timer.cancel()
-            return
-        waits = []
+        tick_ms = None if due_ms is None else self._tick_ms()
+        change_ms = self._permissions.next_change_ms
         if tick_ms is not None:
             # If the clock was set back, the last event is in the future, and the wait starts then.
             wait_ms = tick_ms - max(self._ports.now_ms(), room.changed_ms)
-            waits.append((max(wait_ms, self._retry_wait_ms()), Wake(tick_ms=tick_ms)))
+            self._set_timer(Wake(tick_ms=tick_ms), max(wait_ms, self._retry_wait_ms()))
         if change_ms is not None:
-            waits.append((change_ms - self._ports.uptime_ms(), Wake(change_ms=change_ms)))
-        wait_ms, wake = min(waits, key=itemgetter(0))
+            self._set_timer(Wake(change_ms=change_ms), change_ms - self._ports.uptime_ms())
+        if tick_ms is None and change_ms is None:
+            self._timer.cancel()
+
+    def _set_timer(self, wake: Wake, wait_ms: int) -> None:
         self._timer.set(wake, max(0, wait_ms) / 1000)
 
     def _retry_wait_ms(self) -> int:

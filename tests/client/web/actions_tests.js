@@ -94,6 +94,8 @@ async function answer(button, state) {
     document.body.replaceChildren(parent);
     render(parent, drawSeat({ model, command: async (command) => sent.push(command.t), update: () => {} }, model.room, 1));
     parent.querySelector("button").click();
+    await import("/client/web/pages/room/questions.js"); // the question is loaded with the click
+    await flushPromises();
     const dialog = document.querySelector("dialog");
     assert(dialog.matches(":modal") && dialog.contains(document.activeElement), "the question has the focus");
     const closed = new Promise((resolve) => dialog.addEventListener("close", resolve));

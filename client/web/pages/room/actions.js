@@ -7,7 +7,6 @@
  * @import {Model, Room} from "../../shell/model.js"
  */
 
-import { askToConfirm } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
@@ -102,12 +101,6 @@ function drawDrawButtons(app, room) {
     return [claim, h("button", { key: "draw", disabled: isOpen, onclick: send("offer_draw") }, icon("draw"), label)];
 }
 
-/** The questions before a match is ended. */
-const END_QUESTIONS = {
-    resign: { title: "Resign?", text: "Your opponent wins this match.", yes: "Resign now", no: "Play on" },
-    abort: { title: "Abort the match?", text: "The match ends without a result.", yes: "Abort now", no: "Play on" },
-};
-
 /**
  * The button to abort, or else to resign; it asks first.
  * @param {App} app
@@ -116,13 +109,9 @@ const END_QUESTIONS = {
 function drawEndButton(app, room) {
     const action = permits(app.model, "abort") ? "abort" : "resign";
     if (!permits(app.model, action)) return null;
-    const send = async () => {
-        const question = END_QUESTIONS[action];
-        const text = action === "resign" && isOneScreen(room) ? "The side to move loses this match." : question.text;
-        if (await askToConfirm({ ...question, text })) void app.command({ t: action, room: room.id });
-    };
+    const ask = () => void asking(app, (questions) => questions.endMatch(app, room, action));
     const [name, text] = action === "abort" ? /** @type {const} */ (["cross", "Abort"]) : /** @type {const} */ (["flag", "Resign"]);
-    return h("button", { key: action, onclick: () => void send() }, icon(name), text);
+    return h("button", { key: action, onclick: ask }, icon(name), text);
 }
 
 /**
@@ -148,7 +137,7 @@ export function drawSeatActions(app, room, seat, drawAiForm) {
     if (seat === mySeat(model) && permits(model, "stand"))
         return drawLeaveButton("Leave the seat", send({ t: "stand", room: room.id }));
     if (occupant.kind === "ai" && permits(model, "remove_ai"))
-        return drawLeaveButton("Remove the AI", () => void removeAi(app, room, seat));
+        return drawLeaveButton("Remove the AI", () => void asking(app, (questions) => questions.removeAi(app, room, seat)));
     return null;
 }
 
@@ -160,18 +149,18 @@ function drawLeaveButton(label, leave) {
     return h("button", { class: "icon-button small", "aria-label": label, title: label, onclick: leave }, icon("stand"));
 }
 
+/** Closes an open question, which is then not confirmed. */
+export function closeQuestions() {
+    for (const dialog of document.querySelectorAll("dialog.confirm")) if (dialog instanceof HTMLDialogElement) dialog.close("");
+}
+
 /**
- * Removes the AI from a seat, after a question.
+ * Asks a question of the module that is loaded with the first one, and at the same time the dialog.
  * @param {App} app
- * @param {Room} room
- * @param {number} seat
+ * @param {(questions: typeof import("./questions.js")) => Promise<void>} ask
  */
-async function removeAi(app, room, seat) {
-    const question = {
-        title: "Remove the AI?",
-        text: `The seat of ${occupantName(room.seats[seat])} becomes free.`,
-        yes: "Remove now",
-        no: "Keep it",
-    };
-    if (await askToConfirm(question)) void app.command({ t: "remove_ai", room: room.id, seat });
+async function asking(app, ask) {
+    const [questions] = await Promise.all([import("./questions.js"), import("../../ui/dialogs.js")]).catch(() => [null]);
+    if (questions) await ask(questions);
+    else app.toast("The question did not arrive. Load the page again to see it");
 }

@@ -45,23 +45,3 @@ export function playSound(sound) {
 function askForNotices() {
     if ("Notification" in window && Notification.permission === "default") void Notification.requestPermission();
 }
-
-/**
- * Shows the browser's notice that it is the user's turn, if the bell is on, the page is hidden and
- * the user permits notices. A later notice of the same room replaces it.
- * @param {string} room
- * @param {string} text
- */
-export function notifyTurn(room, text) {
-    if (setting("sound") !== "on" || !document.hidden) return;
-    if (!("Notification" in window) || Notification.permission !== "granted") return;
-    try {
-        const notice = new Notification("Your turn", { body: text, tag: room });
-        notice.onclick = () => {
-            window.focus();
-            notice.close();
-        };
-    } catch {
-        // Browsers on phones show notices only for service workers.
-    }
-}

@@ -7,7 +7,8 @@
  * @import {EventMessage, HiddenMessage} from "../../shell/protocol.js"
  */
 
-import { notifyTurn, playSound } from "./bell.js";
+import { playSound } from "./bell.js";
+import { setting } from "../../shell/settings.js";
 import { BARRED_TEXT } from "./actions.js";
 import { isOneScreen, mySeat, viewerSeat } from "./viewer.js";
 import { historyLines, isTurnNew, logLine, presenceChanges, soundsFor, toastText } from "./events.js";
@@ -117,5 +118,25 @@ export class RoomFeedback {
      */
     #addLine(v, text) {
         this.lines = [...this.lines, { v, key: `log ${this.#lineCount++}`, text }].slice(-MAX_LOG_LINES);
+    }
+}
+
+/**
+ * Shows the browser's notice that it is the user's turn, if the bell is on, the page is hidden and
+ * the user permits notices. A later notice of the same room replaces it.
+ * @param {string} room
+ * @param {string} text
+ */
+function notifyTurn(room, text) {
+    if (setting("sound") !== "on" || !document.hidden) return;
+    if (!("Notification" in window) || Notification.permission !== "granted") return;
+    try {
+        const notice = new Notification("Your turn", { body: text, tag: room });
+        notice.onclick = () => {
+            window.focus();
+            notice.close();
+        };
+    } catch {
+        // Browsers on phones show notices only for service workers.
     }
 }

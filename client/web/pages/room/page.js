@@ -15,13 +15,12 @@
 import { drawBell } from "./bell.js";
 import { boardAspect, canFlip, isFlipped, isWide } from "../../board/geometry.js";
 import { drawChat } from "./chat.js";
-import { closeDialogs } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { keyOf } from "../../shell/keys.js";
 import { headPly, isClosed } from "../../shell/model.js";
 import { allowsHelp, isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "./viewer.js";
 import { drawGlassLink, drawMoves, drawStepper, plyForKey, scrollToShown } from "../../ui/moves.js";
-import { drawActions, drawSeatActions, statusText } from "./actions.js";
+import { closeQuestions, drawActions, drawSeatActions, statusText } from "./actions.js";
 import { PARTS, Part, expectedParts, neededParts } from "./later.js";
 import { MissingParts } from "./missing.js";
 import { Muted, browserStorage } from "./muted.js";
@@ -189,7 +188,7 @@ export class RoomPage {
             this.#parts.opponent.shown?.setGone(room.presence?.gone_ms ?? [], this.#presenceAt_ms);
         }
         if (before.room?.match?.id !== room.match?.id) this.#resetForMatch();
-        if (before.room?.match && !before.room.match.over && room.match?.over) closeDialogs("confirm");
+        if (before.room?.match && !before.room.match.over && room.match?.over) closeQuestions();
         if (this.#shown !== null && this.#shown >= headPly(room)) this.#shown = null; // moves were taken back
         this.#sentMove.forgetUnlessOpen(room);
         if (before.room && before.room !== room) this.#tellChange(before.room, room);
