@@ -239,14 +239,21 @@ async def test_nothing_covers_a_tree(
 
 
 async def test_two_searches_are_in_view(chromium: Browser, server: ServerProcess) -> None:
-    """With the first step the page scrolls to the tree of two searches, which is below the fold."""
+    """With the first step the page scrolls to the tree of two searches, which is below the fold.
+
+    The table has their value once they have returned it.
+    """
     async with people(chromium, server.url, PHONE) as (ada,):
         await ada.go("/learn/one-bound")
         tree = ada.page.locator(".pair-side .tree").first
         await tree.locator(".node").first.wait_for()
         await expect(tree).not_to_be_in_viewport(ratio=0.9)
+        value = ada.page.locator(".pair-counts tbody td:last-child").first
+        await expect(value).to_have_text("")
         await ada.page.keyboard.press("ArrowRight")
         await expect(tree).to_be_in_viewport(ratio=0.9)
+        await ada.page.keyboard.press("End")
+        await expect(value).to_have_text("10")
 
 
 async def test_a_quiz_is_answered_by_keyboard(chromium: Browser, server: ServerProcess) -> None:
