@@ -378,6 +378,11 @@ async def test_a_teacher_prints_a_lesson_and_opens_it_in_two_clicks(
         await page.get_by_role("button", name="Print with answers").click()
         await ada.until("window.printed")
         await expect(sheet).to_contain_text("C2 ≤ 15: the least of D = 15.")
+        await ada.go("/learn/h0-and-hl")
+        await expect(sheet.locator(".figure-tree")).to_contain_text("~ 7")
+        questions = await sheet.locator(".questions p:first-child").all_text_contents()
+        assert questions[0] == "L = 1: hill climbing: Which value does the root return?"
+        assert len(set(questions)) == len(questions) > 3
 
 
 async def test_a_lesson_in_a_frame_leaves_no_trace(
