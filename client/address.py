@@ -12,10 +12,13 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 DEFAULT_SERVER = "http://127.0.0.1:8000"
 #: The id of a room or of a match.
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-#: Characters around a link in a text, which are in no link.
-_AROUND = " \t\r\n.,;:!?\"'`()[]{}<>*"
-#: Those that stand before a link. A bracket may begin an IPv6 address.
-_BEFORE = " \t\r\n\"'`({<*"
+#: A link with its scheme, in a text.
+_LINK = re.compile(r"(?:https?|wss?)://[^\s<>]+", re.IGNORECASE)
+#: What stands around a link or an id in a text, and is in neither: quotes and brackets of all
+#: scripts, full stops, invisible characters. A bracket may begin an IPv6 address.
+_BEFORE, _BEHIND = re.compile(r"^[^\w\[-]+"), re.compile(r"[^\w-]+$")
+#: A scheme with a slash or the colon missing.
+_TYPED_SCHEME = re.compile(r"^(https?|wss?)(?::/|//)(?=[^/])", re.IGNORECASE)
 #: The HTTP scheme for each scheme that a user may type.
 _SCHEMES = {"http": "http", "https": "https", "ws": "http", "wss": "https"}
 
@@ -62,7 +65,7 @@ class Address:
         try:
             return ip_address(self.host).is_loopback
         except ValueError:
-            return self.host == "localhost"
+            return self.host.removesuffix(".") == "localhost"
 
 
 def parse_address(text: str) -> Address:
@@ -70,15 +73,25 @@ def parse_address(text: str) -> Address:
 
     Raises BadAddress for anything else.
     """
-    with_scheme = text if "://" in text else f"http://{text}"
+    typed = _TYPED_SCHEME.sub(r"\1://", text.strip())
+    if typed.count(":") > 1 and _is_ipv6(typed):
+        typed = f"[{typed}]"
     try:
-        parts = urlsplit(with_scheme.strip())
+        parts = urlsplit(typed if "://" in typed else f"http://{typed}")
         host, _ = parts.hostname, parts.port  # reading an invalid port raises ValueError
     except ValueError as error:
         raise BadAddress(f"{text!r} is not an address: {error}") from error
     if parts.scheme not in _SCHEMES or not host:
         raise BadAddress(f"{text!r} is not the address of a server; an example is {DEFAULT_SERVER}")
     return Address(_SCHEMES[parts.scheme], _in_ascii(parts.netloc.rpartition("@")[2]))
+
+
+def _is_ipv6(text: str) -> bool:
+    """Whether the text is an IPv6 address without brackets."""
+    try:
+        return ip_address(text).version == 6
+    except ValueError:
+        return False
 
 
 def _in_ascii(netloc: str) -> str:
@@ -96,24 +109,23 @@ def _in_ascii(netloc: str) -> str:
 def parse_link(text: str) -> tuple[Address | None, str]:
     """Parses a link to a room or match, or its bare id. Returns the server and the id.
 
-    What stands around a link in a text, as in `(see http://host/room/abc).`, does not count.
+    The text around a link, as in `Join me (http://host/room/abc).`, does not count.
 
     The server is None for a bare id. Raises BadAddress for anything else.
     """
     if "/" not in text:
-        bare = text.strip(_AROUND)
+        bare = _without_rest(text)
         if not _ID.fullmatch(bare):
             raise BadAddress(f"{text!r} is neither an id nor a link")
         # Servers make ids of lower-case letters and digits.
         return None, bare.lower() if bare.isalnum() else bare
-    link = text.lstrip(_BEFORE)
+    found = _LINK.search(text)
+    link = _TYPED_SCHEME.sub(r"\1://", found[0] if found else _BEFORE.sub("", text))
     try:
         parts = urlsplit(link if "://" in link else f"http://{link}")
     except ValueError as error:
         raise BadAddress(f"{text!r} is not a link: {error}") from error
-    segments = [
-        bare for segment in unquote(parts.path).split("/") if (bare := segment.strip(_AROUND))
-    ]
+    segments = list(filter(None, map(_without_rest, unquote(parts.path).split("/"))))
     last = segments[-1].lower() if segments else ""
     if not _ID.fullmatch(last):
         raise BadAddress(
@@ -122,8 +134,13 @@ def parse_link(text: str) -> tuple[Address | None, str]:
     return parse_address(f"{parts.scheme}://{parts.netloc}"), last
 
 
+def _without_rest(text: str) -> str:
+    """An id without what stands around it in a text."""
+    return _BEHIND.sub("", _BEFORE.sub("", text).lstrip("["))
+
+
 def linked_ply(text: str) -> int | None:
     """The ply in a match link such as `…/match/ID?ply=12`, or None."""
     ply = parse_qs(urlsplit(text).query).get("ply", [""])[0] if "/" in text else ""
-    ply = ply.rstrip(_AROUND)
+    ply = _BEHIND.sub("", ply)
     return int(ply) if ply.isascii() and ply.isdigit() and len(ply) < 6 else None

@@ -17,6 +17,7 @@ from client.api import MAX_BODY_BYTES, MatchRecord, refusal_of
 from client.errors import ProtocolMismatch, Refused, Unreachable
 from client.own_server import analyse_command, server_environ
 from server.protocol.assessments import Candidate
+from server.protocol.assessments import ListedGame as ListedGame
 
 #: Time without a byte after which the connection to a server counts as lost, in seconds.
 SILENCE_S = 15
@@ -78,17 +79,6 @@ class AnalysisReport(Struct, frozen=True):
     ahead: int | None = None
     moves: tuple[AnalysedPosition, ...] = ()
     summary: AnalysisSummary | None = None
-
-
-class ListedGame(Struct, frozen=True):
-    """A game of a file in its list, by its number; `problem` says why it was not read."""
-
-    listed: int
-    title: str = ""
-    names: tuple[str, str] = ("", "")
-    result: str = ""
-    length: str = ""
-    problem: str = ""
 
 
 class _FileLine(Struct, frozen=True):
@@ -250,5 +240,4 @@ def _open(address: Address, path: str, **options: Any) -> Any:
     except urllib.error.HTTPError as error:
         raise refusal_of(error, url) from error
     except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", error)
-        raise Unreachable(f"no server can be reached at {address}: {reason}") from error
+        raise Unreachable.at(address, error) from error

@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 
 from client.address import Address
 from client.errors import PlyroomError, ProtocolMismatch, Refused, Unreachable
-from engine.view import BoardView, PositionView
+from engine.view import BoardView, MoveView, PositionView
 from server.events import Occupant
 from server.protocol.assessments import Assessment
 from server.protocol.messages import MatchResult, Notification, Played, RoomSummary
@@ -42,7 +42,7 @@ class OptionInfo(Struct, frozen=True):
 
 
 class GameInfo(Struct, frozen=True):
-    """A game that the server offers; `levels` is the number of its AI levels.
+    """A game that the server offers; `levels` is the number of its AI levels, `view` its board.
 
     It is 0 for a game with `search` "teach", whose AI seats play strategies.
     """
@@ -55,6 +55,8 @@ class GameInfo(Struct, frozen=True):
     search: str = "production"
     aliases: tuple[str, ...] = ()
     goal: str = ""
+    level_names: tuple[str, ...] = ()
+    view: BoardView | None = None
 
 
 class Thought(Struct, frozen=True):
@@ -118,13 +120,15 @@ class Line(Struct, frozen=True):
     """A line of moves beside a match: `start` is the position at its end as text.
 
     `views` are the positions from its beginning on, and `moves` its moves. `over` says why the
-    match would be over there; None if it would go on.
+    match would be over there; None if it would go on. `legal` are the legal moves there; a server
+    of an earlier version sends none.
     """
 
     start: str
     views: tuple[PositionView, ...]
     over: str | None = None
     moves: tuple[Played, ...] = ()
+    legal: tuple[MoveView, ...] = ()
 
 
 class Reading(Struct, frozen=True):
@@ -311,8 +315,7 @@ def _open(
     except urllib.error.HTTPError as error:
         raise refusal_of(error, url) from error
     except (OSError, ValueError) as error:
-        reason = getattr(error, "reason", error)
-        raise Unreachable(f"no server can be reached at {address}: {reason}") from error
+        raise Unreachable.at(address, error) from error
     return response
 
 
@@ -323,7 +326,7 @@ def _get(address: Address, path: str, response_type: type[T], token: str | None 
         try:
             body = response.read(MAX_BODY_BYTES)
         except (OSError, ValueError) as error:
-            raise Unreachable(f"no server can be reached at {address}: {error}") from error
+            raise Unreachable.at(address, error) from error
     try:
         return msgspec.json.decode(body, type=response_type)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -72,8 +72,16 @@ def main(
             if context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
         ]
         if given:
-            raise click.UsageError(f"{given[0]} stands after the command: plyroom play chess ...")
+            command = context.invoked_subcommand
+            raise click.UsageError(
+                f"{given[0]} stands after the command: plyroom {command} ... {given[0]}"
+            )
         return
+    if plain:
+        raise click.UsageError(
+            "plain lines need a command: plyroom play chess --plain starts a match,"
+            " plyroom rooms lists rooms, plyroom --help has the others"
+        )
     if not fills_terminal(plain):
         raise NoArgsIsHelpError(context)
     run_to_end(show_lobby(url, data, name, is_ascii))

@@ -8,6 +8,13 @@ class PlyroomError(Exception):
 class Unreachable(PlyroomError):
     """No server answers at the address, or the one that answers is not a Plyroom server."""
 
+    @classmethod
+    def at(cls, where: object, error: Exception) -> "Unreachable":
+        """The error for an address, from that of the network, without the number of its kind."""
+        reason = getattr(error, "reason", error)
+        text = getattr(reason, "strerror", None) or reason
+        return cls(f"no server can be reached at {where}: {text}")
+
 
 class WrongToken(PlyroomError):
     """The server has no guest with this token; the guest may have expired."""

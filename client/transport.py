@@ -99,7 +99,7 @@ async def dial(url: str) -> AsyncIterator[Socket]:
     except TimeoutError as error:
         raise Unreachable(f"{shown} did not answer within {OPEN_TIMEOUT_S} s") from error
     except (OSError, WebSocketException) as error:
-        raise Unreachable(f"no server can be reached at {shown}: {error}") from error
+        raise Unreachable.at(shown, error) from error
     async with connection:
         yield _WebSocket(connection)
 

@@ -17,14 +17,18 @@ from engine.view import Grid, MoveView, cell_ids
 
 #: Maximum number of moves that a message names.
 MAX_CHOICES = 8
-#: Minus signs and dashes, the signs of captures and of check, figurines, and Cyrillic castling.
+#: Minus signs and dashes, the signs of captures and of check, figurines, and letters of Cyrillic
+#: keyboards: of castling, and the two that name columns and no piece.
 SIGNS = str.maketrans(
     dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
     | dict.fromkeys("\u00d7\u2715\u2716\u2a2f", "x")
     | dict.fromkeys("†‡", "+")
     | dict(zip("♔♕♖♗♘♙♚♛♜♝♞♟", "KQRBNPKQRBNP", strict=True))
     | dict.fromkeys("\u041e\u043e\u039f\u03bf", "O")
+    | {"\u0410": "A", "\u0430": "a", "\u0415": "E", "\u0435": "e"}
 )
+#: A Cyrillic letter that names a column where a row ends the move, and else a bishop.
+CYRILLIC_C = re.compile("[\u0421\u0441](?=[1-8](?![^\\W_]))")
 #: A comment in braces or after a semicolon, and a numeric annotation, as in PGN.
 COMMENT = re.compile(r"\{[^}]*\}?|;.*|\$\d+")
 #: The number of a move: "1.", "12...", "3)".
@@ -42,7 +46,12 @@ WORDS = {
 }  # fmt: skip
 WORD = re.compile(rf"(?<![^\W\d_])(?:{'|'.join(WORDS)})(?![^\W\d_])", re.IGNORECASE)
 #: Castling: two or three letters O or zeros.
-CASTLING = re.compile(r"[O0][-\s]?[O0]([-\s]?[O0])?", re.I)
+CASTLING = re.compile(r"[O0]\s?-?\s?[O0](\s?-?\s?[O0])?", re.I)
+#: Castling in words; the group is of the long one.
+CASTLING_WORDS = re.compile(
+    r"(?:castl(?:es?|ing)\s)?(?:king\W?side|short|(queen\W?side|long))(?:\scastl(?:es?|ing))?",
+    re.I,
+)
 #: Standard algebraic notation, without the signs after it: piece, origin, target and promotion.
 SAN = re.compile(r"([KQRBN]?)[a-h]?[1-8]?x?([a-h][1-8])(?:=([QRBN]))?")
 #: The pieces that a letter may mean in the notations of other languages: Danish, Dutch, Estonian,
@@ -99,7 +108,9 @@ def read_move(position: Position, text: str) -> Reading:
     written = list(map(_Written, repeat(position), position.moves(), position.move_views()))
     shown = plain[:40]
     spellings = {_squeezed(each) for each in (plain, BARE_NUMBER.sub("", plain), numbered)} - {""}
-    for group in _readings(position, plain, spellings, written) if plain else ():
+    # A sign that is not known may be a piece: without it, the rest could be another move.
+    is_known = plain != "" and unicodedata.category(plain[0]) != "So"
+    for group in _readings(position, plain, spellings, written) if is_known else ():
         found = {each.token: each for each in group.moves}
         if found and (len(found) > 1 or not group.is_clear):
             raise AmbiguousMove(shown, tuple(each.notation for each in found.values()))
@@ -113,7 +124,7 @@ def read_move(position: Position, text: str) -> Reading:
             raise IllegalMove(_refusal(position, plain) or str(error)) from error
         except MalformedMove as error:
             malformed = error
-    if reason := _refusal(position, plain):
+    if is_known and (reason := _refusal(position, plain)):
         raise IllegalMove(reason) from malformed
     raise malformed
 
@@ -124,6 +135,9 @@ def _plain(text: str) -> str:
         each for each in unicodedata.normalize("NFKC", text)
         if unicodedata.category(each) != "Cf" and not "\ufe00" <= each <= "\ufe0f"
     ).translate(SIGNS)  # fmt: skip
+    text = CYRILLIC_C.sub("c", text)
+    if castling := CASTLING_WORDS.fullmatch(text.strip(" .!")):
+        return "O-O-O" if castling[1] else "O-O"
     text = WORD.sub(lambda word: WORDS[word[0].lower()], COMMENT.sub(" ", text))
     text = " ".join(text.split())
     text = SUFFIX.sub("", text) or text
@@ -164,7 +178,7 @@ class _Written:
         if len(self.path) == 1:
             self._add_cell(view)
         elif self.notation == self.token:
-            pass
+            self._add_column()
         elif CASTLING.fullmatch(self.notation):
             self._add_castling()
         elif san := SAN.fullmatch(self.notation):
@@ -177,6 +191,12 @@ class _Written:
             self.squeezed.add(_squeezed(view.ghost[0]))
         if len(self.token) == 4 and self.token.isalnum():
             self.squeezed.add(self.token[2:] + self.token[:2])
+
+    def _add_column(self) -> None:
+        """Adds a step to another column by the one from which it comes: axb3 is a2b3."""
+        origin, target = self.path[0], self.path[-1]
+        if origin[0].isalpha() and origin[0] != target[0]:
+            self.squeezed.add(f"{origin[0]}{target}")
 
     def _add_san(self, letter: str, promoted: str) -> None:
         origin, target = self.path

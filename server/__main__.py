@@ -197,7 +197,8 @@ def _notice_eof(loop: asyncio.AbstractEventLoop, end_of_input: asyncio.Event) ->
 def announcement(settings: Settings, running: RunningServer, is_container: bool) -> Iterator[str]:
     """Yields what a server prints at its start: its addresses, for this machine and for others."""
     port = running.port
-    yield f"Plyroom is at http://{_in_url(_local_host(settings, running))}:{port}/"
+    here = f"http://{_in_url(_local_host(settings, running))}:{port}"
+    yield f"Plyroom is at {here}/"
     if settings.url:
         yield f"Others open {settings.url}/"
     elif is_container and is_for_networks(settings.host):
@@ -211,6 +212,7 @@ def announcement(settings: Settings, running: RunningServer, is_container: bool)
         yield (
             f"Metrics are at http://{_in_url(settings.metrics_host)}:{running.metrics_port}/metrics"
         )
+    yield f"In a terminal: plyroom --url {here}"
     yield f"Everything is kept in {data_location(settings)}. Ctrl-C stops the server."
 
 

@@ -111,12 +111,20 @@ PLAIN_QUESTIONS: dict[str, tuple[str, ...]] = {
     "rules": (
         "how do i play",
         "how do i play this",
-        "how do i win",
         "how do you play this",
         "how does this game work",
         "how does this work",
         "what are the rules",
+    ),
+    "rules goal": (
+        "how can i win",
+        "how do i win",
+        "how do i win this",
+        "how do you win",
+        "how does one win",
+        "what is the aim",
         "what is the goal",
+        "what's the goal",
     ),
     "level": (
         "are you strong",

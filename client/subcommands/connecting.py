@@ -82,7 +82,7 @@ async def connect_as_guest(
     import asyncio
 
     from client.connection import State, connect
-    from client.terminal import words
+    from client.terminal import names, words
     from client.terminal.output import standard_output
 
     is_patient = True
@@ -115,7 +115,7 @@ async def connect_as_guest(
         limit_s = OWN_SERVER_RECONNECT_LIMIT_S
 
     def connect_with(token: str | None) -> "AbstractAsyncContextManager[Connection]":
-        guest_name = name or ("You" if server.is_started else None)
+        guest_name = name or (names.OWN_NAME if server.is_started else None)
         return connect(
             str(server.address), token, guest_name, room=room, reconnect_limit_s=limit_s,
             on_state=on_state, on_notification=on_notification,

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from client.address import Address
-from client.subcommands.line_mode import run_line_mode
+from client.subcommands.line_mode import Showing, run_line_mode
 
 if TYPE_CHECKING:
     from client.analyses import AnalysisReport
     from client.api import MatchRecord
     from client.connection import Connection
     from client.errors import PlyroomError
-    from client.model import Model
     from client.terminal.replay import Views
 
 #: How to get the full screen where Textual is missing.
@@ -47,38 +46,20 @@ def fills_terminal(
 
 
 async def show_room(
-    connection: "Connection",
-    address: Address,
-    room: str,
-    *,
-    plain: bool,
-    brief: bool,
-    is_ascii: bool = False,
-    sit: bool = False,
-    invite: bool = False,
-    text_at_end: "Callable[[Model], str]",
+    connection: "Connection", address: Address, room: str, showing: Showing, *, plain: bool
 ) -> None:
-    """Shows a room to its end, then prints `text_at_end`. Without boards it is line mode."""
-    if brief or not fills_terminal(plain):
-        await run_line_mode(
-            connection,
-            address,
-            room,
-            brief=brief,
-            is_ascii=is_ascii,
-            sit=sit,
-            invite=invite,
-            text_at_end=text_at_end,
-        )
+    """Shows a room to its end. Without boards, and with `plain`, it is line mode."""
+    if showing.brief or not fills_terminal(plain):
+        await run_line_mode(connection, address, room, showing)
         return
     from client.terminal.output import count_colours, standard_output
     from client.tui.app import PlyroomApp, run_app
     from client.tui.requests import Requests
     from client.tui.room import RoomScreen, Visit
 
-    output = standard_output(is_ascii)
+    output = standard_output(showing.is_ascii)
     requests = Requests(address, connection.token)
-    visit = Visit(connection, address, room, sit, invite, requests)
+    visit = Visit(connection, address, room, showing.sit, showing.invite, requests)
     screen = RoomScreen(
         visit,
         count_colours(sys.stdout),
@@ -90,7 +71,7 @@ async def show_room(
     try:
         await run_app(app, connection)
     finally:
-        if text := text_at_end(screen.model):
+        if text := showing.text_at_end(screen.model):
             output.report(text)
 
 

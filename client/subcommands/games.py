@@ -24,7 +24,9 @@ def games(url: Address | None, as_json: bool) -> None:
 
     for game in call_api(lambda: list_games(url)):
         if as_json:
-            click.echo(msgspec.json.encode(game))
+            fields = msgspec.structs.asdict(game)
+            del fields["level_names"], fields["view"]  # for the full screen
+            click.echo(msgspec.json.encode(fields))
             continue
         also = f" ({', '.join(game.aliases)})" if game.aliases else ""
         click.echo(f"{game.id}{also}: {game.title}, {_levels_text(game.levels)}")

@@ -7,15 +7,12 @@ import click
 from client.address import Address
 from client.subcommands.connecting import connect_as_guest, find_server
 from client.subcommands.full_screen import show_room
-from client.subcommands.line_mode import closing_text
+from client.subcommands.line_mode import Showing, closing_text
 from client.subcommands.options import (
-    as_option,
-    ascii_option,
-    brief_option,
     data_option,
     locate,
     parse_link_argument,
-    plain_option,
+    room_options,
     url_option,
 )
 from client.subcommands.running import run_to_end
@@ -25,10 +22,7 @@ from client.subcommands.running import run_to_end
 @click.argument("room", metavar="ROOM_OR_LINK")
 @url_option
 @data_option
-@as_option
-@brief_option
-@ascii_option
-@plain_option
+@room_options
 def join(
     room: str,
     url: Address | None,
@@ -52,15 +46,7 @@ def join(
             find_server(address, data) as server,
             connect_as_guest(server, name, room_id) as connection,
         ):
-            await show_room(
-                connection,
-                server.address,
-                room_id,
-                plain=plain,
-                brief=brief,
-                is_ascii=is_ascii,
-                sit=True,
-                text_at_end=closing_text(server, name),
-            )
+            showing = Showing(closing_text(server, name), brief, is_ascii, sit=True)
+            await show_room(connection, server.address, room_id, showing, plain=plain)
 
     run_to_end(run())

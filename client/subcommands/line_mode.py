@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from client.address import Address
@@ -14,18 +15,24 @@ if TYPE_CHECKING:
     from client.model import Model
 
 
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """How a command shows a room: without boards if `brief`, with letters if `is_ascii`. With `sit`
+    the user takes a free seat, with `invite` they are told how to invite an opponent. At the end
+    the text that `text_at_end` makes of the model is printed.
+    """
+
+    text_at_end: "Callable[[Model], str]"
+    brief: bool = False
+    is_ascii: bool = False
+    sit: bool = False
+    invite: bool = False
+
+
 async def run_line_mode(
-    connection: "Connection",
-    address: Address,
-    room: str,
-    *,
-    brief: bool,
-    is_ascii: bool = False,
-    sit: bool = False,
-    invite: bool = False,
-    text_at_end: "Callable[[Model], str]",
+    connection: "Connection", address: Address, room: str, showing: Showing
 ) -> None:
-    """Runs line mode in a room to its end, then prints `text_at_end`, also after Ctrl-C."""
+    """Runs line mode in a room to its end, also after Ctrl-C."""
     import asyncio
 
     from client.api import Reading, fetch_reading
@@ -36,16 +43,16 @@ async def run_line_mode(
     async def read_move(match: str, ply: int, text: str) -> Reading:
         return await asyncio.to_thread(fetch_reading, address, match, ply, text)
 
-    output = standard_output(is_ascii)
+    output = standard_output(showing.is_ascii)
     mode = LineMode(
         connection,
         address,
         room,
         Lines(sys.stdin.fileno()),
         output,
-        sit=sit,
-        brief=brief,
-        invite=invite,
+        sit=showing.sit,
+        brief=showing.brief,
+        invite=showing.invite,
         read_move=read_move,
     )
     try:
@@ -55,7 +62,7 @@ async def run_line_mode(
         raise CommandFailed(f"the input ended before {end}") from ended
     finally:
         output.end_prompt()
-        if text := text_at_end(mode.model):
+        if text := showing.text_at_end(mode.model):
             output.report(text)
 
 

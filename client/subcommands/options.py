@@ -3,12 +3,16 @@
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
 from client.address import DEFAULT_SERVER, Address, BadAddress, parse_address, parse_link
+
+#: What decorators of click take and return.
+Command = TypeVar("Command", bound=Callable[..., object])
 
 
 def _parse_url(
@@ -102,6 +106,15 @@ ascii_option = click.option(
 brief_option = click.option(
     "--brief", is_flag=True, help="Do not print the board after moves; type b to see it."
 )
+
+
+def room_options(command: Command) -> Command:
+    """The options of the commands that show a room: who the user is, and how it is drawn."""
+    for option in (plain_option, ascii_option, brief_option, as_option):
+        command = option(command)
+    return command
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print lines of JSON.")
 
 

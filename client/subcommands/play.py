@@ -13,15 +13,12 @@ from client.address import DEFAULT_SERVER, Address, linked_ply
 from client.subcommands.connecting import Server, connect_as_guest, find_server
 from client.subcommands.full_screen import show_room
 from client.subcommands.games import list_games
-from client.subcommands.line_mode import closing_text
+from client.subcommands.line_mode import Showing, closing_text
 from client.subcommands.options import (
-    as_option,
-    ascii_option,
-    brief_option,
     kept_option,
     locate,
     parse_link_argument,
-    plain_option,
+    room_options,
     typed,
     url_option,
 )
@@ -147,10 +144,7 @@ def parse_clock(
 )
 @url_option
 @kept_option
-@as_option
-@brief_option
-@ascii_option
-@plain_option
+@room_options
 def play(
     game: str,
     level: int | None,
@@ -255,16 +249,8 @@ def play(
             )
             room = (await connection.command(create)).room
             assert isinstance(room, str), "the ack of create names the room"
-            await show_room(
-                connection,
-                server.address,
-                room,
-                plain=plain,
-                brief=brief,
-                is_ascii=is_ascii,
-                invite=friend,
-                text_at_end=closing_text(server, name),
-            )
+            showing = Showing(closing_text(server, name), brief, is_ascii, invite=friend)
+            await show_room(connection, server.address, room, showing, plain=plain)
 
     run_to_end(run())
 

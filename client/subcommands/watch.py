@@ -5,14 +5,11 @@ import click
 from client.address import Address
 from client.subcommands.connecting import Server, connect_as_guest
 from client.subcommands.full_screen import show_room
-from client.subcommands.line_mode import closing_text
+from client.subcommands.line_mode import Showing, closing_text
 from client.subcommands.options import (
-    as_option,
-    ascii_option,
-    brief_option,
     json_option,
     locate,
-    plain_option,
+    room_options,
     url_option,
 )
 from client.subcommands.running import run_to_end
@@ -21,11 +18,8 @@ from client.subcommands.running import run_to_end
 @click.command()
 @click.argument("room", metavar="ROOM_OR_LINK")
 @url_option
-@as_option
-@brief_option
 @json_option
-@ascii_option
-@plain_option
+@room_options
 def watch(
     room: str,
     url: Address | None,
@@ -50,14 +44,7 @@ def watch(
             if as_json:
                 await print_messages(connection, room_id, standard_output())
             else:
-                await show_room(
-                    connection,
-                    address,
-                    room_id,
-                    plain=plain,
-                    brief=brief,
-                    is_ascii=is_ascii,
-                    text_at_end=closing_text(server, name),
-                )
+                showing = Showing(closing_text(server, name), brief, is_ascii)
+                await show_room(connection, address, room_id, showing, plain=plain)
 
     run_to_end(run())

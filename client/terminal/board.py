@@ -11,7 +11,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from client.terminal.colours import FIXED_COLOURS, NO_COLOURS, side_codes
-from client.terminal.figures import SHADE, SQUARE_CODES, piece_figures, sides_text, squares
+from client.terminal.figures import (
+    LINES,
+    SHADE,
+    SQUARE_CODES,
+    joints,
+    piece_figures,
+    sides_text,
+    squares,
+)
 from client.terminal.layout import Layout, lay_out
 from client.terminal.wrapping import RESET, character_width, visible_width
 from engine.view import BoardView, Grid, Kind, PositionView, Shape, cell_ids
@@ -72,13 +80,14 @@ def draw_board(
     Below the board it lists each side's edges, the pieces in hand, the meaning of the marks, and
     the position's own line of text, or `state` instead. `flip` turns the board by 180 degrees. With
     `colours` the pieces have the colours of their sides. With `has_figures` chessmen and men are
-    drawn as such on dark and light squares, where the game has them.
+    drawn as such on dark and light squares, where the game has them, and lines without gaps.
     """
     figures = piece_figures(board) if has_figures else {}
     letters = figures or piece_letters(board)
     layout = lay_out(board.board, flip, max(map(visible_width, letters.values()), default=1))
     page: Page = {}
-    draw_lines(page, layout)
+    draw_lines(page, layout, has_figures)
+    empty = joints(layout) if has_figures else {}
     for row, col, label in layout.labels:
         _write(page, row, col, label)
     marks = marks_by_cell(board, position)
@@ -88,7 +97,7 @@ def draw_board(
     if chequered and colours == FIXED_COLOURS:
         styles = []
     for cell, (row, col) in layout.cells.items():
-        _draw_cell(page, row, col, cell, board, position, letters, marks, layout, styles)
+        _draw_cell(page, row, col, cell, board, position, letters, marks, layout, styles, empty)
     if colours == FIXED_COLOURS:
         _paint(page, chequered)
     elif not layout.shows_ids:
@@ -152,9 +161,10 @@ def _draw_cell(
     marks: Mapping[str, list[tuple[str, str]]],
     layout: Layout,
     styles: Sequence[str],
+    joined: Mapping[str, str],
 ) -> None:
     kind = _kind(board, position.pieces[cell]) if cell in position.pieces else None
-    empty = cell if layout.shows_ids else BLANK if cell in layout.blank else EMPTY
+    empty = cell if layout.shows_ids else BLANK if cell in layout.blank else joined.get(cell, EMPTY)
     text = letters.get(position.pieces[cell], "?") if kind else empty
     style = _style(kind, styles, layout.sides.get(cell)) if kind else ""
     if kind and kind.shape == "line" and text == "-":  # from edge to edge of its cell
@@ -184,8 +194,8 @@ def _write(page: Page, row: int, col: int, text: str, style: str = "") -> None:
             page[row, col - 1] = ""
 
 
-def draw_lines(page: Page, layout: Layout) -> None:
-    """Draws the lines between the cells of a board."""
+def draw_lines(page: Page, layout: Layout, has_figures: bool = False) -> None:
+    """Draws the lines between the cells of a board, in Unicode or in ASCII."""
     for first, second in layout.lines:
         (row, col), (to_row, to_col) = sorted((layout.cells[first], layout.cells[second]))
         steps = max(to_row - row, abs(to_col - col) if to_row == row else 0)
@@ -194,7 +204,7 @@ def draw_lines(page: Page, layout: Layout) -> None:
             page[
                 row + round((to_row - row) * step / steps),
                 col + round((to_col - col) * step / steps),
-            ] = stroke
+            ] = LINES[stroke] if has_figures else stroke
 
 
 def _page_lines(page: Page) -> list[str]:

@@ -18,6 +18,13 @@ SPRITES: Mapping[str, str] = {
 }  # fmt: skip
 #: Men or stones, and two on top of each other, as the kings of draughts.
 SHAPES: Mapping[str, str] = {"disc": "○●", "stack": "◎◉"}
+#: The strokes of lines between cells, in place of "-", "|", "\\" and "/".
+LINES: Mapping[str, str] = {"-": "─", "|": "│", "\\": "\u2572", "/": "\u2571"}
+#: Empty cells where lines meet, by the directions in which those go: up, right, down, left.
+JOINTS: Mapping[str, str] = {
+    "rd": "┌", "dl": "┐", "ur": "└", "ul": "┘", "rdl": "┬", "url": "┴", "urd": "├", "udl": "┤",
+    "urdl": "┼", "rl": "─", "ud": "│",
+}  # fmt: skip
 #: An empty dark square without colours.
 SHADE = "░"
 #: The width of a square, in columns.
@@ -42,6 +49,19 @@ def _figure(kind: Kind, shades: list[bool | None]) -> str:
     if not pair or kind.side is None or kind.mark is not None or kind.count:
         return ""
     return pair[int(bool(shades[kind.side]))]
+
+
+def joints(layout: Layout) -> dict[str, str]:
+    """The sign of each empty cell where lines meet; none for a cell with a slanted line."""
+    ways: dict[str, set[str]] = {}
+    for pair in layout.lines:
+        for here, there in (pair, pair[::-1]):
+            (row, col), (to_row, to_col) = layout.cells[here], layout.cells[there]
+            down, right = to_row - row, to_col - col
+            way = "?" if down and right else "d" if down > 0 else "u" if down else "rl"[right < 0]
+            ways.setdefault(here, set()).add(way)
+    found = {cell: "".join(way for way in "urdl?" if way in all_) for cell, all_ in ways.items()}
+    return {cell: JOINTS[way] for cell, way in found.items() if way in JOINTS}
 
 
 def squares(board: Grid | Sites, layout: Layout) -> dict[tuple[int, int], bool]:

@@ -505,6 +505,8 @@ class LineMode:
             return (await self._connection.command(CommandFrame(self._model.room, command))).v
         except Refused as refused:
             self._output.report(f"error: {refused.message}")
+            if isinstance(command, Chat):
+                self._output.give_back(f"say {command.text}")
             return None
 
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 from client.model import Model
 
+#: The name of a user on a server of their own.
+OWN_NAME = "You"
 #: The joiners and variation selectors that a name may have.
 _INVISIBLE = re.compile("[\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 

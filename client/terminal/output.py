@@ -120,6 +120,11 @@ class Output:
         """Marks the prompt as answered: the user typed a line, which ended the prompt's line."""
         self._prompt = ""
 
+    def give_back(self, line: str) -> None:
+        """Gives a line that was refused back to the user, who may send it again later. A terminal
+        without the full screen still shows it.
+        """
+
     def end_prompt(self) -> None:
         """Ends an open prompt."""
         if self._prompt:

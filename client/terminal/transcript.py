@@ -248,7 +248,13 @@ class Transcript:
                 verb = "withdrew the proposal of" if is_own else "declined"
                 self._output.report(f"{words.player_name(model, seat)} {verb} {title}.")
             case Declined(seat=seat, what=what):
-                self._output.report(f"{words.player_name(model, seat)} declined the {what}.")
+                own = (
+                    {each.seat for each in before.takebacks}
+                    if what == "takeback"
+                    else before.offers
+                )
+                verb = "withdrew" if seat in own else "declined"
+                self._output.report(f"{words.player_name(model, seat)} {verb} the {what}.")
             case TimeAdded(seat=seat, ms=ms):
                 giver = words.player_name(model, 1 - seat)
                 receiver = words.player_name(model, seat)

@@ -14,7 +14,7 @@ from client.connection import Connection, State
 from client.errors import PlyroomError
 from client.terminal import words
 from client.tui.lobby import LobbyScreen
-from client.tui.room import RoomScreen
+from client.tui.pages import Page
 from server.protocol.messages import Notification
 
 #: The modes of a terminal in which it reports the mouse.
@@ -35,7 +35,7 @@ class PlyroomApp(App[None]):
         Binding("ctrl+q", "exit", show=False, priority=True),
     ]
     CSS = """
-    * { scrollbar-color: ansi_blue; scrollbar-background: ansi_default; }
+    * { scrollbar-color: ansi_blue; scrollbar-background: ansi_default; scrollbar-size: 1 1; }
     Toast { background: ansi_default; color: ansi_default; border: round ansi_blue; }
     """
 
@@ -67,9 +67,9 @@ class PlyroomApp(App[None]):
         self._handle_exception(error)
 
     def show_state(self, state: State) -> None:
-        """Shows the state of the connection above every room and lobby."""
+        """Shows the state of the connection above every page."""
         for screen in self.screen_stack:
-            if isinstance(screen, RoomScreen | LobbyScreen):
+            if isinstance(screen, Page):
                 screen.show_banner(BANNERS.get(state, ""))
 
     def show_notification(self, notification: Notification) -> None:

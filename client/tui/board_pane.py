@@ -14,6 +14,9 @@ from client.tui.picking import next_cells, pick
 from client.tui.picture import Ink, Picture, Signs, cell_size, draw_picture, picture_size
 from engine.view import BoardView, MoveView, PositionView
 
+#: The directions of the arrow keys, in rows and columns.
+DIRECTIONS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
+
 
 @lru_cache(maxsize=512)
 def style_of(ink: Ink) -> Style:
@@ -42,6 +45,9 @@ class BoardPane(Widget, can_focus=True):
         def __init__(self, moves: tuple[MoveView, ...]) -> None:
             super().__init__()
             self.moves = moves
+
+    class Clicked(Message):
+        """The cell that is under the cursor now was clicked."""
 
     class Turned(Message):
         """The wheel was turned over the board: by one step, down or up."""
@@ -165,7 +171,7 @@ class BoardPane(Widget, can_focus=True):
         if cell is not None:
             event.stop()
             self.cursor = cell
-            self.pick()
+            self.post_message(self.Clicked())
 
     def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
         """Tells the screen."""
@@ -183,9 +189,17 @@ class BoardPane(Widget, can_focus=True):
             return
         if self.cursor is None or self.cursor not in self._picture.boxes:
             self.cursor = self._first_cell()
-        else:
-            self.cursor = self._picture.neighbour(self.cursor, rows, cols)
+        self.cursor = self._picture.neighbour(self.cursor, rows, cols)
         self._draw()
+
+    def scroll_rows(self, rows: int) -> bool:
+        """Scrolls a board that does not fit; returns whether it can be scrolled."""
+        if self._picture is None or self._picture.height <= self.size.height:
+            return False
+        top, left = self._offset
+        self._offset = max(0, min(top + rows, self._picture.height - self.size.height)), left
+        self.refresh()
+        return True
 
     def _first_cell(self) -> str:
         """Where the cursor begins: on the last move, else in the middle of the board."""
@@ -204,15 +218,17 @@ class BoardPane(Widget, can_focus=True):
             ),
         )
 
-    def pick(self) -> None:
-        """Picks the cell under the cursor."""
+    def pick(self) -> bool:
+        """Picks the cell under the cursor; returns whether that is part of a move."""
         if self._board is None or self.cursor is None:
-            return
-        result = pick(self._moves, self.selection, self.cursor, self._board.targets)
+            return False
+        had = self.selection
+        result = pick(self._moves, had, self.cursor, self._board.targets)
         self.selection = result.selection
         self._draw()
         if result.finished:
             self.post_message(self.Finished(result.finished))
+        return bool(result.finished or result.selection or had)
 
     def drop(self) -> bool:
         """Drops what is picked; returns whether there was something."""

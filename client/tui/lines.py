@@ -26,8 +26,8 @@ class LineQueue:
 
 class ScreenOutput(Output):
     """What line mode prints, for a screen. `log_line` takes a text and whether it is a message for
-    the user, `show_prompt` a prompt, `ask` a question that yes or no answers, and `columns` is the
-    width of the screen.
+    the user, `show_prompt` a prompt, `ask` a question that yes or no answers, `give_back` a line
+    that the server refused, and `columns` is the width of the screen.
     """
 
     def __init__(
@@ -35,12 +35,14 @@ class ScreenOutput(Output):
         log_line: Callable[[str, bool], None],
         show_prompt: Callable[[str], None],
         ask: Callable[[str], None],
+        give_back: Callable[[str], None],
         columns: Callable[[], int],
     ) -> None:
         super().__init__(io.StringIO(), io.StringIO(), interactive=True, colours=NO_COLOURS)
         self._log_line = log_line
         self._show_prompt = show_prompt
         self._ask = ask
+        self._give_back = give_back
         self._columns = columns
         self._has_prompt = False
 
@@ -68,6 +70,9 @@ class ScreenOutput(Output):
     def ask(self, question: str) -> None:
         self._has_prompt = True
         self._ask(question)
+
+    def give_back(self, line: str) -> None:
+        self._give_back(line)
 
     def clear_prompt(self) -> None:
         self._has_prompt = False

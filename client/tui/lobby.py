@@ -3,7 +3,7 @@
 The first screen asks for a server.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import ClassVar
@@ -22,12 +22,13 @@ from client.connection import Connection
 from client.errors import PlyroomError, Refused
 from client.terminal import words
 from client.terminal.clocks import times_text
+from client.terminal.names import OWN_NAME
 from client.tui.board_pane import BoardPane
 from client.tui.new_room import NewRoom
+from client.tui.pages import Page, Shortcut, bindings
 from client.tui.replay import ReplayScreen
 from client.tui.requests import Requests
 from client.tui.room import RoomScreen, Visit
-from client.tui.sheets import Menu, MenuEntry
 from server.commands import Create
 from server.events import Occupant
 from server.protocol.messages import RoomSummary
@@ -38,15 +39,6 @@ PREVIEW_COLUMNS = 76
 PREVIEW_S = 0.4
 #: The least time between two requests for the user's own matches, in seconds.
 RELOAD_S = 4.0
-#: The keys of the lobby, each with what it does.
-KEYS = (
-    ("Enter", "open", "opens what is highlighted"),
-    ("n", "new", "a new room: game, opponent, side, options, clock"),
-    ("/", "filter", "shows only what contains a text"),
-    ("r", "reload", "fetches the lists again"),
-    ("?", "help", "this list"),
-    ("q", "quit", "leaves"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +65,12 @@ def lobby_rows(
         Row(
             "room",
             room.room,
-            waits.get(room.room) or f"{_title(room)}: {_players(room.seats)}, play again",
+            waits.get(room.room) or f"{_title(room)}, play again: {_players(room.seats)}",
         )
         for room in sorted(mine.rooms, key=lambda room: room.room not in waits)
     ]
     own += [
-        Row("room", match.room, f"{match.title}: {_players(match.seats)}{_turn(match, identity)}")
+        Row("room", match.room, f"{match.title}{_turn(match, identity)}: {_players(match.seats)}")
         for match in mine.running
         if match.room not in {room.room for room in mine.rooms}
     ]
@@ -99,7 +91,7 @@ def lobby_rows(
     ]
     ended = {match.match: match for match in (*mine.finished, *finished)}
     replays = [
-        Row("match", match.match, f"{match.title}: {_players(match.seats)}, {_result(match)}")
+        Row("match", match.match, f"{match.title}, {_result(match)}: {_players(match.seats)}")
         for match in ended.values()
     ]
     offered = [Row("game", game.id, f"{game.title}: {game.goal or 'a new room'}") for game in games]
@@ -162,30 +154,26 @@ class Place:
     on_mouse: Callable[[bool], None] = lambda is_taken: None
 
 
-class LobbyScreen(Screen[None]):
+class LobbyScreen(Page):
     """Lists what goes on at a server, and opens rooms and replays."""
 
     CSS = """
-    LobbyScreen { layout: vertical; background: ansi_default; color: ansi_default; }
-    LobbyScreen Static { height: auto; width: 100%; }
-    #lobby-title { text-style: bold; height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
-    #banner { height: 1; text-style: reverse bold; display: none; }
     #lists { height: 1fr; width: 100%; layout: horizontal; }
     #rows { width: 1fr; height: 100%; border: none; padding: 0; background: ansi_default;
         text-wrap: nowrap; text-overflow: ellipsis; scrollbar-size: 1 1; }
     #preview { width: 36; height: 100%; padding: 0 0 0 1; border-left: solid ansi_blue; }
     #preview BoardPane { height: 1fr; width: 100%; }
     #filter { border: none; height: 1; padding: 0; background: ansi_default; display: none; }
-    #lobby-keys { height: 1; text-style: dim; text-wrap: nowrap; text-overflow: ellipsis; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("n", "new", show=False),
-        Binding("slash", "filter", show=False),
-        Binding("r", "reload", show=False),
-        Binding("question_mark,f1", "help", show=False),
-        Binding("q,ctrl+c", "leave", show=False),
-        Binding("escape", "clear", show=False),
-    ]
+    HEADING = "What you can do here"
+    KEYS = (
+        Shortcut("", "Enter", "opens what is highlighted", "open"),
+        Shortcut("n", "n", "a new room: game, opponent, side, options, clock", "new"),
+        Shortcut("slash", "/", "shows only what contains a text", "filter"),
+        Shortcut("r", "r", "fetches the lists again", "reload"),
+        Shortcut("escape", "Esc", "shows everything again", "clear"),
+    )
+    BINDINGS = bindings(KEYS)
     AUTO_FOCUS = "#rows"
 
     def __init__(self, place: Place) -> None:
@@ -209,15 +197,14 @@ class LobbyScreen(Screen[None]):
         self._previewed: tuple[str, str, int] | None = None
 
     def compose(self) -> ComposeResult:
-        yield Static(id="lobby-title", markup=False)
-        yield Static(id="banner", markup=False)
+        yield from self.compose_head()
         with Container(id="lists"):
             yield OptionList(id="rows")
             with Vertical(id="preview"):
                 yield Static(id="preview-title", markup=False)
                 yield self._board
         yield Input(id="filter", placeholder="Only what contains ...")
-        yield Static(id="lobby-keys", markup=False)
+        yield Static(id="keys", markup=False)
 
     def on_mount(self) -> None:
         """Begins to follow the lobby."""
@@ -271,13 +258,6 @@ class LobbyScreen(Screen[None]):
 
     # --- drawing
 
-    def show_banner(self, text: str) -> None:
-        """Shows a sentence above everything; "" hides it."""
-        if self.is_mounted:
-            banner = self.query_one("#banner", Static)
-            banner.update(Text(text))
-            banner.display = bool(text)
-
     def on_resize(self) -> None:
         """Shows the small board only where there is space for it."""
         self._start_preview()
@@ -294,8 +274,10 @@ class LobbyScreen(Screen[None]):
         if not self.is_mounted or not self.query("#rows"):
             return
         connection, requests = self._place.connection, self._place.requests
-        title = f"Plyroom  {requests.address}  You are {words.quoted(connection.name)}"
-        self.query_one("#lobby-title", Static).update(Text(title))
+        title = f"Plyroom  {requests.address}"
+        if connection.name != OWN_NAME:
+            title += f"  You are {words.quoted(connection.name)}"
+        self.query_one("#title", Static).update(Text(title))
         self._rows = lobby_rows(
             list(self._rooms.values()),
             self._mine,
@@ -331,7 +313,9 @@ class LobbyScreen(Screen[None]):
         hint = "Enter open  n new room  / filter  ? help  q leave"
         if not self._rows:
             hint = f"Nothing contains {self._wanted!r}. Esc shows all." if self._wanted else hint
-        self.query_one("#lobby-keys", Static).update(Text(self._notice or self._problem or hint))
+        elif self.query_one("#filter").has_focus:
+            hint = "Enter: to the list  Esc: shows all"
+        self.query_one("#keys", Static).update(Text(self._notice or self._problem or hint))
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Shows the board of a room or a replay that stays highlighted."""
@@ -461,6 +445,10 @@ class LobbyScreen(Screen[None]):
         self._wanted = event.value.strip()
         self._draw()
 
+    def on_descendant_focus(self) -> None:
+        """Says which keys there are."""
+        self._draw()
+
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Goes back to the list."""
         event.input.display = bool(event.value)
@@ -477,24 +465,9 @@ class LobbyScreen(Screen[None]):
         """Fetches the lists again."""
         self.run_worker(self._load(), group="load", exclusive=True)
 
-    def action_help(self) -> None:
-        """Lists the keys."""
-        entries = [MenuEntry(f"{word} ({key})", text, word) for key, word, text in KEYS]
-        self.app.push_screen(Menu("What you can do here", entries), self._chosen)
-
-    def _chosen(self, word: str | None) -> None:
-        actions: Mapping[str, Callable[[], None]] = {
-            "new": self.action_new,
-            "filter": self.action_filter,
-            "reload": self.action_reload,
-            "quit": self.action_leave,
-        }
-        if word is not None and (action := actions.get(word)) is not None:
-            action()
-
-    def action_leave(self) -> None:
-        """Leaves the server."""
-        self.dismiss(None)
+    def action_open(self) -> None:
+        """Opens what is highlighted."""
+        self.query_one("#rows", OptionList).action_select()
 
 
 class StartScreen(Screen[None]):
@@ -537,14 +510,14 @@ class StartScreen(Screen[None]):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Goes to a server, or asks for its address."""
+        self.query_one("#address").display = event.option.id == "address"
         if event.option.id == "here":
             self._go(None)
         elif event.option.id == "default":
             self._go(parse_address(DEFAULT_SERVER))
         else:
-            line = self.query_one("#address", Input)
-            line.display = True
-            line.focus()
+            self.show_problem("")
+            self.query_one("#address").focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Goes to the server at the address."""

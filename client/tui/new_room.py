@@ -10,11 +10,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.events import Click
+from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from client.api import GameInfo
+from client.terminal.words import quoted
 from client.tui.sheets import SHEET_CSS
 from server.commands import AiSeat, Create, MySeat, OpenSeat, SeatWish, ThinkingSetting
 from server.time_controls import TimeControlError, format_control, parse_people
@@ -28,6 +30,8 @@ CLOCKS = ("", "1+0", "3+2", "5+3", "10+5", "15+10", "30+0")
 #: What the line for the start position asks for, and the last line of the sheet.
 PLACEHOLDER = "Start position as text; for chess a FEN (or leave empty)"
 HINT = "Arrows choose, Enter creates the room, Esc goes back"
+#: The rows of the sheet beside its fields, with its border.
+SHEET_ROWS = 6
 #: Whether a room is in the list at first: for a friend, on one screen, and with any other opponent.
 LISTED_AT_FIRST = {"friend": "no", "screen": "no", "": "yes"}
 #: Who sees the AI's thinking.
@@ -66,7 +70,9 @@ def fields_of(game: GameInfo, strategies: Sequence[str]) -> list[Field]:
     """The fields for a game, below the game itself."""
     opponents = [("friend", "a friend, by a link"), ("anyone", "anyone, from the server's list")]
     opponents += [("screen", "both sides on this screen")]
-    opponents += [(f"level {n}", f"the computer, level {n}") for n in range(1, game.levels + 1)]
+    for n in range(1, game.levels + 1):
+        name = f": {game.level_names[n - 1]}" if len(game.level_names) >= n else ""
+        opponents.append((f"level {n}", f"the computer, level {n}{name}"))
     if game.levels:
         opponents += [(f"persona {name}", f"the computer, {name}") for name in PERSONAS]
     opponents += [(f"strategy {name}", f"the strategy {name}") for name in strategies]
@@ -84,14 +90,20 @@ def fields_of(game: GameInfo, strategies: Sequence[str]) -> list[Field]:
         field.texts = [f"{title}: {value}" for value in field.values]
     return [
         Field("Opponent", values, [text for _, text in opponents], values.index(first)),
-        Field(
-            "You play", ("0", "1", "random"), ("the first side", "the second side", "a random side")
-        ),
+        Field("You play", ("0", "1", "random"), (*_side_texts(game), "a random side")),
         *options,
         Field("Clock", CLOCKS, [clock or "untimed" for clock in CLOCKS]),
-        Field("In the list", ("yes", "no"), ("where it may be seen", "only by its link")),
+        Field("In the list", ("yes", "no"), ("everyone sees it there", "hidden: only by its link")),
         Field("Thinking", [value for value, _ in THINKING], [text for _, text in THINKING]),
     ]
+
+
+def _side_texts(game: GameInfo) -> tuple[str, str]:
+    """The two sides of a game: "White, who begins", or by their order."""
+    if game.view is None or len(game.view.seats) != 2:
+        return "the first side", "the second side"
+    first, second = (quoted(seat.name) for seat in game.view.seats)
+    return f"{first}, who begins", second
 
 
 def fields_after(before: Sequence[Field], game: GameInfo, strategies: Sequence[str]) -> list[Field]:
@@ -179,6 +191,12 @@ class Fields(Widget, can_focus=True):
         self.below = fields_of(games[at], strategies)
         self.at = 0
         self._listed: dict[str, str] = {}
+        #: The first field that is shown, where there is no space for all.
+        self._first = 0
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """One row for each field."""
+        return len(self._all)
 
     @property
     def game(self) -> GameInfo:
@@ -199,8 +217,12 @@ class Fields(Widget, can_focus=True):
             line = Text(f"{name:<12} {signs[0]} {field.texts[field.index]} {signs[1]}")
             if is_here and self.has_focus:
                 line.stylize("reverse")
+                line.append(f"  {field.index + 1} of {len(field.values)}", style="dim")
             lines.append(line)
-        return Text("\n").join(lines)
+        height = self.size.height or len(lines)
+        first = max(0, min(self.at - height // 2, len(lines) - height))
+        self._first = first
+        return Text("\n").join(lines[first : first + height])
 
     def action_go(self, steps: int) -> None:
         """Chooses another field; below the last one is the position."""
@@ -220,10 +242,11 @@ class Fields(Widget, can_focus=True):
 
     def on_click(self, event: Click) -> None:
         """Chooses the field that was clicked, and its next value if it was chosen before."""
-        if event.y < len(self._all):
-            if self.at == event.y:
+        clicked = event.y + self._first
+        if clicked < len(self._all):
+            if self.at == clicked:
                 self.action_step(1)
-            self.at = event.y
+            self.at = clicked
             self.refresh()
 
 
@@ -260,6 +283,10 @@ class NewRoom(ModalScreen[Create | None]):
     def on_mount(self) -> None:
         """Begins with the fields."""
         self._fields.focus()
+
+    def on_resize(self) -> None:
+        """Leaves space for the other lines of the sheet."""
+        self._fields.styles.max_height = max(3, self.size.height * 9 // 10 - SHEET_ROWS)
 
     def action_create(self) -> None:
         """Returns the command."""

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from client.model import Model
 from client.terminal import names, words
-from client.terminal.board import draw_board, piece_letters
+from client.terminal.board import STROKES, draw_board, piece_letters
 from client.terminal.commands import CommandName, is_permitted
 from client.terminal.wrapping import visible_width
 from client.tui.picture import piece_texts
@@ -36,6 +36,8 @@ class Offer:
     text: str
     answers: tuple[tuple[str, str], ...]
     claim_ms: int | None = None
+    #: Whether it is the viewer's own, which they may withdraw.
+    is_own: bool = False
 
 
 def offers(model: Model) -> list[Offer]:
@@ -51,20 +53,20 @@ def _offers(model: Model) -> Iterator[Offer]:
         if offering != seat:
             yield Offer(f"{words.player_name(model, offering)} offers a {what}.", answers)
         else:
-            yield Offer(f"You offer a {what}.", _answers(model, CommandName.DECLINE))
+            yield Offer(f"You offer a {what}.", _withdrawal(model), is_own=True)
     for request in model.takebacks:
         if request.seat != seat:
             name = words.player_name(model, request.seat)
             yield Offer(f"{name} asks to take a move back.", answers)
         else:
-            yield Offer("You ask to take a move back.", _answers(model, CommandName.DECLINE))
+            yield Offer("You ask to take a move back.", _withdrawal(model), is_own=True)
     if (proposal := model.next_offer) is not None:
         title = words.proposal_text(proposal)
         if proposal.seat != seat:
             name = words.player_name(model, proposal.seat)
             yield Offer(f"{name} proposes {title}.", answers)
         else:
-            yield Offer(f"You propose {title}.", _answers(model, CommandName.DECLINE))
+            yield Offer(f"You propose {title}.", _withdrawal(model), is_own=True)
     if model.claim is not None:
         yield Offer(f"You may claim a draw: {model.claim}.", _answers(model, CommandName.CLAIM))
     yield from _absences(model)
@@ -91,6 +93,8 @@ def _absences(model: Model) -> Iterator[Offer]:
 
 
 def _between_matches(model: Model) -> Iterator[Offer]:
+    if model.description is None:
+        return  # the room has not arrived
     if model.match is not None and model.match.over is not None:
         board, seat = words.board_of(model), words.result_seat(model)
         result = words.result_text(board, model.match.over, seat)
@@ -100,6 +104,11 @@ def _between_matches(model: Model) -> Iterator[Offer]:
         yield Offer("A seat is free.", _answers(model, CommandName.SIT))
     elif None in model.seats:
         yield Offer("Waiting for a player.", (("link", "show the link to send"),))
+
+
+def _withdrawal(model: Model) -> tuple[tuple[str, str], ...]:
+    """The answer to the viewer's own offer."""
+    return tuple((word, "withdraw") for word, _ in _answers(model, CommandName.DECLINE))
 
 
 def _answers(model: Model, *commands: CommandName) -> tuple[tuple[str, str], ...]:
@@ -117,17 +126,34 @@ def player_text(model: Model, seat: int, is_ascii: bool) -> str:
     occupant = model.seats[seat]
     turn = model.view.turn if model.view is not None and model.running else None
     sign = (">" if is_ascii else "▶") if turn == seat else " "
-    text = f"{sign} {words.player_text(words.board_of(model), seat, occupant)}"
+    board = words.board_of(model)
+    side, colon, name = words.player_text(board, seat, occupant).partition(":")
+    text = f"{sign} {side}{_figure_of_side(board, seat, is_ascii)}{colon}{name}"
     if occupant is not None:
         text += names.marks(model).get(occupant.identity, "") if occupant.kind != "ai" else ""
-        if seat == model.my_seat and not model.is_one_screen and occupant.name != "You":
+        if seat == model.my_seat and not model.is_one_screen and occupant.name != names.OWN_NAME:
             text += " (you)"
         is_away = len(model.present) > seat and not model.present[seat]
         if is_away and occupant.kind != "ai":
             text += " (away)"
-    if count := _pieces_text(words.board_of(model), model.view, seat):
+    if count := _pieces_text(board, model.view, seat):
         text += f", {count}"
     return text
+
+
+def _figure_of_side(board: BoardView | None, seat: int, is_ascii: bool) -> str:
+    """The figure of a side's first kind of piece, " ●"; "" in a game without such pieces, and for
+    chessmen, whose figures tell it.
+    """
+    if board is None:
+        return ""
+    figures = piece_texts(board, is_ascii)
+    own = [name for name, kind in board.kinds.items() if kind.side == seat and not kind.count]
+    if not own or len(own) == len(board.kinds):
+        return ""
+    kind = board.kinds[own[0]]
+    is_piece = kind.sprite is None and kind.shape not in STROKES
+    return f" {figures[own[0]]}" if is_piece else ""
 
 
 def _pieces_text(board: BoardView | None, position: PositionView | None, seat: int) -> str:
@@ -250,8 +276,11 @@ def people_lines(model: Model) -> list[str]:
     lines.append(f"{model.watching} watching")
     lines += [f"Muted: {words.quoted(person.name)}" for person in model.muted]
     lines += [f"May not sit here: {words.quoted(person.name)}" for person in model.barred]
-    help_text = "may help" if model.has_help else "does not help"
-    lines.append(f"The bot {help_text} people who play each other with positions.")
+    has_ai = any(seat is not None and seat.kind == "ai" for seat in model.seats)
+    if not has_ai:
+        help_text = "may give" if model.has_help else "gives"
+        nothing = "" if model.has_help else "no "
+        lines.append(f"The bot {help_text} {nothing}help with the positions here.")
     if model.thinking_setting in words.THINKING_SETTING_TEXTS:
         lines.append(words.THINKING_SETTING_TEXTS[model.thinking_setting])
     return lines

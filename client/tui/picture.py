@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from client.terminal.board import draw_lines, marks_by_cell, piece_letters
 from client.terminal.colours import FIXED_COLOURS, NO_COLOURS, side_codes
-from client.terminal.figures import SHAPES, SPRITES
+from client.terminal.figures import SHAPES, SPRITES, joints
 from client.terminal.layout import Layout, lay_out
 from client.terminal.wrapping import character_width, visible_width
-from engine.view import BoardView, Grid, Kind, PositionView, Shape
+from engine.view import BoardView, Grid, Kind, PositionView, Shape, cell_ids
 
 #: The sizes of a cell in columns and rows, the largest first.
 CELL_SIZES = ((6, 3), (4, 2), (2, 1))
@@ -35,13 +35,12 @@ STATE_GROUNDS = {
     "last": "color(100)",
     "target": "color(64)",
     "win": "color(65)",
-    "check": "color(160)",
+    "check": "color(167)",
     "picked": "color(31)",
     "cursor": "color(221)",
 }
 #: The signs around the cell under the cursor and around picked cells.
-CURSOR, PICKED = ("▐", "▌"), ("{", "}")
-ASCII_CURSOR = (">", "<")
+CURSOR, PICKED = (">", "<"), ("{", "}")
 #: The signs around a piece that may be picked next, and the sign of such an empty cell.
 NEXT = ("<", ">")
 NEXT_EMPTY, ASCII_NEXT_EMPTY = "•", "+"
@@ -131,6 +130,40 @@ class Signs:
     letters: Mapping[str, str] = field(default_factory=dict)
 
 
+#: The strokes of an edge of the board that a side owns: level, slanted down to the right, upright,
+#: slanted down to the left.
+EDGES, ASCII_EDGES = "━\u2572│\u2571", "=\\|/"
+
+
+def _edges(
+    board: BoardView, cells: Mapping[str, tuple[int, int]], is_ascii: bool
+) -> list[tuple[int, int, str, int]]:
+    """The edges that the sides have to join: row, column, text and side of each stroke. A level
+    edge has the name of its side; the first row leaves space for the letters of the columns.
+    """
+    grid = board.board
+    if isinstance(grid, Grid) or not grid.borders:
+        return []
+    strokes = ASCII_EDGES if is_ascii else EDGES
+    first = min(row for row, _ in cells.values())
+    middle = sum(col for _, col in cells.values()) / len(cells)
+    found: list[tuple[int, int, str, int]] = []
+    for border in grid.borders:
+        spots = sorted(cells[site] for site in border.sites)
+        (row, col), (last_row, last_col) = spots[0], spots[-1]
+        if row == last_row:
+            text = f" {board.seats[border.side].name} ".center(last_col - col + 1, strokes[0])
+            found.append((row - 2 if row == first else row + 1, col, text, border.side))
+            continue
+        way = (last_col > col) - (last_col < col)
+        stroke = strokes[2 - way]
+        beside = -2 if (col + last_col) / 2 < middle else 2
+        for each in range(row, last_row + 1):
+            at = col + round((last_col - col) * (each - row) / (last_row - row))
+            found.append((each, at + beside, stroke, border.side))
+    return found
+
+
 @lru_cache(maxsize=64)
 def _layout(
     board: "_Hashed", flip: bool, piece_width: int, cell: tuple[int, int]
@@ -141,12 +174,16 @@ def _layout(
     middle_row, middle_col = cell[1] // 2, cell[0] // 2
     if not isinstance(grid, Grid):  # half a cell around the outer sites
         middle_row = min(middle_row, 0)
+    edges = _edges(board.view, plain.cells, is_ascii=False)
     top = min(
-        [row - middle_row for row, _ in plain.cells.values()] + [row for row, _, _ in plain.labels]
+        [row - middle_row for row, _ in plain.cells.values()]
+        + [row for row, _, _ in plain.labels]
+        + [row for row, *_ in edges]
     )
     left = min(
         [col - min(middle_col, 1) for _, col in plain.cells.values()]
         + [col for _, col, _ in plain.labels]
+        + [col for _, col, *_ in edges]
     )
     cells = {name: (row - top, col - left) for name, (row, col) in plain.cells.items()}
     labels = tuple((row - top, col - left, text) for row, col, text in plain.labels)
@@ -156,11 +193,15 @@ def _layout(
     below = cell[1] - 1 - middle_row if isinstance(grid, Grid) else 0
     right = cell[0] - 1 - middle_col if isinstance(grid, Grid) else 1
     height = 1 + max(
-        [row + below for row, _ in cells.values()] + [row for row, _, _ in labels], default=0
+        [row + below for row, _ in cells.values()]
+        + [row for row, _, _ in labels]
+        + [row - top for row, *_ in edges],
+        default=0,
     )
     width = 1 + max(
         [col + right for _, col in cells.values()]
-        + [col + visible_width(text) - 1 for _, col, text in labels],
+        + [col + visible_width(text) - 1 for _, col, text in labels]
+        + [col - left + visible_width(text) - 1 for _, col, text, _ in edges],
         default=0,
     )
     return moved, width, height
@@ -204,7 +245,9 @@ def picture_size(
 
 
 def _piece_width(board: BoardView, is_ascii: bool) -> int:
-    return max(map(visible_width, piece_texts(board, is_ascii).values()), default=1)
+    """The width of what a cell shows: a piece, or its id where empty cells show that."""
+    ids = cell_ids(board.board) if lay_out(board.board, cell=CELL_SIZES[-1]).shows_ids else ()
+    return max(map(visible_width, (*piece_texts(board, is_ascii).values(), *ids)), default=1)
 
 
 def piece_texts(board: BoardView, is_ascii: bool) -> dict[str, str]:
@@ -265,12 +308,20 @@ def draw_picture(
     layout, width, height = _layout(_Hashed(board), flip, piece_width, size)
     page = _Page(height, width)
     lines: dict[tuple[int, int], str] = {}
-    draw_lines(lines, layout)
+    draw_lines(lines, layout, not is_ascii)
     for (row, col), stroke in lines.items():
         page.put(row, col, stroke, Ink(is_dim=True))
     for row, col, label in layout.labels:
         page.put(row, col, label, Ink(is_dim=True))
     painter = _Painter(board, position, layout, size, colours, is_ascii, signs or Signs(), texts)
+    for row, col, text, side in _edges(board, layout.cells, is_ascii):
+        page.put(row, col, text, painter.ink_of_side(side))
+    if size[1] > 1:
+        for side, stores in enumerate(board.stores):
+            for row, col in (layout.cells[store] for store in stores):
+                page.put(
+                    row + 1, max(0, col - 2), board.seats[side].name[: size[0]], Ink(is_dim=True)
+                )
     boxes = {name: painter.box(name) for name in layout.cells}
     for name in layout.cells:
         painter.fill(page, name)
@@ -350,6 +401,7 @@ class _Painter:
         self._marks = marks_by_cell(board, position)
         self._sides = [_colour(code) for code in side_codes(board, colours)] if colours else []
         self._states = self._states_by_cell()
+        self._joints = {} if is_ascii else joints(layout)
         grid = board.board
         self._is_grid = isinstance(grid, Grid)
         self._grounds = GROUNDS.get(grid.style) if colours == FIXED_COLOURS else None
@@ -360,6 +412,11 @@ class _Painter:
             _on_ground(seat.colour) if self._grounds else side
             for seat, side in zip(board.seats, self._sides, strict=False)
         ]
+
+    def ink_of_side(self, side: int | None) -> Ink:
+        """How what belongs to a side looks."""
+        is_known = side is not None and side < len(self._piece_inks)
+        return Ink(self._piece_inks[side] if is_known and side is not None else "", is_bold=True)
 
     def _states_by_cell(self) -> dict[str, str]:
         """The most important state of each cell that has one."""
@@ -437,15 +494,13 @@ class _Painter:
             return ink
         if self._grounds:
             return ink._replace(colour="#000000")
-        return ink._replace(is_reversed=True)
+        return ink._replace(colour="", is_reversed=True)
 
     def _content(self, name: str, piece: str | None, kind: Kind | None) -> tuple[str, Ink]:
         """The text in the middle of a cell."""
         if piece is not None and kind is not None:
             side = self._layout.sides.get(name) if kind.side is None else kind.side
-            known = side is not None and side < len(self._piece_inks)
-            colour = self._piece_inks[side] if known and side is not None else ""
-            return self._texts.get(piece, "?"), Ink(colour, is_bold=True)
+            return self._texts.get(piece, "?"), self.ink_of_side(side)
         if self._layout.shows_ids:
             return name, Ink(is_dim=self._grounds is None)
         if name in self._signs.next_cells:
@@ -456,12 +511,13 @@ class _Painter:
             return "┼", Ink("color(58)")
         if self._board.board.style == "holes" and self._grounds and not self._is_ascii:
             return "·", Ink("color(110)")
-        return (ASCII_EMPTY if self._is_ascii else EMPTY), Ink(is_dim=True)
+        empty = ASCII_EMPTY if self._is_ascii else EMPTY
+        return self._joints.get(name, empty), Ink(is_dim=True)
 
     def _signs_around(self, name: str, has_piece: bool) -> tuple[str, str] | None:
         """The most important signs to the left and right of what a cell shows."""
         if name == self._signs.cursor:
-            return ASCII_CURSOR if self._is_ascii else CURSOR
+            return CURSOR
         if name in self._signs.picked:
             return PICKED
         if name in self._signs.next_cells and (has_piece or self._layout.shows_ids):

@@ -5,14 +5,12 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 from rich.text import Text
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
 from textual.events import Key
-from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
@@ -23,12 +21,14 @@ from client.terminal import words
 from client.terminal.analysis import graph_lines, progress_text
 from client.terminal.board import DrawnBoard
 from client.terminal.colours import NO_COLOURS
-from client.terminal.replay import Views, move_numbers, ply_lines, title_lines
-from client.tui.board_pane import BoardPane
+from client.terminal.replay import Views, length_text, move_numbers, ply_lines, title_lines
+from client.tui.board_pane import DIRECTIONS, BoardPane
+from client.tui.entry import Entry
+from client.tui.pages import Page, Shortcut, bindings
 from client.tui.panels import move_rows
 from client.tui.requests import GLASS_DEPTH, Requests
-from client.tui.sheets import Menu, MenuEntry, TextSheet
-from engine.view import PositionView
+from client.tui.sheets import TextSheet, ask_for_one
+from engine.view import MoveView, PositionView
 from server.commands import AiSeat, Create, MySeat
 
 #: The least width of the panel beside the board.
@@ -37,25 +37,6 @@ PANEL_COLUMNS = 30
 AUTOPLAY_S = 1.0
 #: The level of the computer in a match that goes on from a position of one without a level.
 LEVEL = 3
-#: The keys, each with its word and what it does.
-KEYS = (
-    ("→ n Space", "next", "the next move"),
-    ("← p", "back", "the move before"),
-    ("↑ Home", "first", "the start"),
-    ("↓ End", "last", "the end"),
-    ("12 Enter", "jump", "the position after a move: its number, as in 12 or 12..."),
-    ("o", "auto", "plays on by itself, or stops"),
-    ("a", "analyse", "analyses the match: the graph of the chance, marks, better moves"),
-    ("j k", "mark", "the next marked move, or the one before (after an analysis)"),
-    ("v", "better", "the better line on the board (after an analysis)"),
-    ("m", "move", "another move: type it, and the replay leaves the match"),
-    ("Esc", "return", "back to the match from other moves"),
-    ("y", "play", "plays on from this position against the computer"),
-    ("x", "export", "writes the match to a file"),
-    ("f", "flip", "turns the board"),
-    ("g", "glass", "a search of this position, step by step"),
-    ("q", "quit", "leaves"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,13 +48,10 @@ class Branch:
     shown: int
 
 
-class ReplayScreen(Screen[None]):
+class ReplayScreen(Page):
     """Steps through a match; `create` opens a room that plays on from a position."""
 
     CSS = """
-    ReplayScreen { layout: vertical; background: ansi_default; color: ansi_default; }
-    ReplayScreen Static { height: auto; width: 100%; }
-    #replay-title { text-style: bold; height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     #replay-main { height: 1fr; width: 100%; layout: horizontal; }
     #replay-left { height: 100%; padding: 0 1 0 0; }
     #replay-panel { height: 100%; width: 1fr; border-left: solid ansi_blue; padding: 0 0 0 1; }
@@ -81,28 +59,31 @@ class ReplayScreen(Screen[None]):
     #replay-main.stacked #replay-left { width: 100%; padding: 0; }
     #replay-main.stacked #replay-panel { border-left: none; width: 100%; padding: 0; height: 1fr; }
     #replay-message { max-height: 3; }
-    #replay-entry { border: none; height: 1; padding: 0; background: ansi_default; display: none; }
-    #replay-keys { height: 1; text-style: dim; text-wrap: nowrap; text-overflow: ellipsis; }
+    ReplayScreen .entry { border: none; height: 1; padding: 0; background: ansi_default;
+        display: none; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("right,n,space", "step(1)", show=False),
-        Binding("left,p", "step(-1)", show=False),
-        Binding("up,home", "go(0)", show=False),
-        Binding("down,end", "go(-1)", show=False),
-        Binding("o", "auto", show=False),
-        Binding("a", "analyse", show=False),
-        Binding("j", "mark(1)", show=False),
-        Binding("k", "mark(-1)", show=False),
-        Binding("v", "better", show=False),
-        Binding("m", "type('move')", show=False),
-        Binding("y", "play_on", show=False),
-        Binding("x", "type('export')", show=False),
-        Binding("f", "flip", show=False),
-        Binding("g", "glass", show=False),
-        Binding("question_mark,f1", "help", show=False),
-        Binding("q,ctrl+c", "leave", show=False),
-        Binding("escape", "back", show=False),
-    ]
+    HEADING = "The keys of a replay"
+    KEYS = (
+        Shortcut("right,n,space", "→ n Space", "the next move", "step(1)"),
+        Shortcut("left,p", "← p", "the move before", "step(-1)"),
+        Shortcut("up,home", "↑ Home", "the start", "go(0)"),
+        Shortcut("down,end", "↓ End", "the end", "go(-1)"),
+        Shortcut("", "12 Enter", "the position after a move: its number, as in 12 or 12...", ""),
+        Shortcut("o", "o", "plays on by itself, or stops", "auto"),
+        Shortcut(
+            "a", "a", "analyses the match: graph of the chance, marks, better moves", "analyse"
+        ),
+        Shortcut("j", "j", "the next marked move (after an analysis)", "mark(1)"),
+        Shortcut("k", "k", "the marked move before", "mark(-1)"),
+        Shortcut("v", "v", "the better line on the board (after an analysis)", "better"),
+        Shortcut("m", "m", "another move: type it, or arrows and Space", "type('move')"),
+        Shortcut("escape", "Esc", "back to the match from other moves", "back"),
+        Shortcut("y", "y", "plays on from this position against the computer", "play_on"),
+        Shortcut("x", "x", "writes the match to a file", "type('file')"),
+        Shortcut("f", "f", "turns the board", "flip"),
+        Shortcut("g", "g", "a search of this position, step by step", "glass"),
+    )
+    BINDINGS = bindings(KEYS)
 
     def __init__(
         self,
@@ -129,22 +110,25 @@ class ReplayScreen(Screen[None]):
         self._is_flipped = False
         self._number = ""
         self._message = ""
-        self._typing: Literal["move", "export"] = "move"
+        #: The legal moves of a position: a ply of the match and other moves from there on.
+        self._legal: tuple[MoveView, ...] = ()
+        self._legal_at: tuple[int, tuple[str, ...]] = (-1, ())
         self._autoplay: Timer | None = None
         self._numbers = move_numbers(record)
         self._rows_for = 0
         self._rows: list[list[tuple[int, str]]] = []
 
     def compose(self) -> ComposeResult:
-        yield Static(id="replay-title", markup=False)
+        yield from self.compose_head()
         with Container(id="replay-main"):
             with Vertical(id="replay-left"):
                 yield self._board
             with Vertical(id="replay-panel"):
                 yield Static(id="replay-text", markup=False)
         yield Static(id="replay-message", markup=False)
-        yield Input(id="replay-entry")
-        yield Static(id="replay-keys", markup=False)
+        yield Entry(id="replay-move", classes="entry", placeholder="Another move")
+        yield Input(id="replay-file", classes="entry", placeholder="Name of a new file")
+        yield Static(id="keys", markup=False)
 
     def on_mount(self) -> None:
         """Shows the first position."""
@@ -169,20 +153,21 @@ class ReplayScreen(Screen[None]):
         return self._views[self.ply] if self.ply < len(self._views) else None
 
     def _draw(self) -> None:
-        if not self.is_mounted or not self.query("#replay-keys"):
+        if not self.is_mounted or not self.query("#keys"):
             return
         record = self._record
-        lines = title_lines(record)
-        title = Text(words.quoted(f"{lines[1]}  {lines[0]}"))
-        self.query_one("#replay-title", Static).update(title)
+        about, players = title_lines(record)[:2]
+        title = Text(words.quoted(f"{record.title}  {players}  {about}"))
+        self.query_one("#title", Static).update(title)
         self._arrange()
         self.query_one("#replay-text", Static).update(self._panel_text())
         number = f"To move {self._number} (Enter)  " if self._number else ""
         self.query_one("#replay-message", Static).update(
             Text(number + words.quoted(self._message or self._state_text()))
         )
-        keys = "arrows step  a analyse  m other move  y play on  x export  ? help  q leave"
-        self.query_one("#replay-keys", Static).update(Text(keys))
+        more = "a analyse" if self.report is None else "j k marks  v better"
+        keys = f"arrows step  {more}  m other move  y play on  x export  ? help  q leave"
+        self.query_one("#keys", Static).update(Text(keys))
 
     @property
     def _flips(self) -> bool:
@@ -196,16 +181,21 @@ class ReplayScreen(Screen[None]):
             at_end = self._branch.shown == len(self._branch.line.moves)
             state = over if over is not None and at_end else view.text if view else ""
             return f"Other moves. {state}  (Esc: back to the match)"
-        if self.ply == self.last and self._record.over is not None:
-            return words.result_text(self._record.view, self._record.over)
-        return view.text if view is not None else ""
+        record = self._record
+        result = "" if record.over is None else words.result_text(record.view, record.over)
+        if result and self.ply == self.last:
+            return result
+        state = view.text if view is not None else ""
+        about = f"  (The match: {length_text(record)}. {result})" if self.ply == 0 else ""
+        return state + about
 
     def _arrange(self) -> None:
         """Puts the panel beside the board, or below it."""
         columns, rows = self.size
-        free = rows - 4
+        free = rows - 4 - self.query_one("#banner").display
         main, left = self.query_one("#replay-main"), self.query_one("#replay-left")
-        self._board.show(self._record.view, self.view, (), self._flips, {})
+        legal = self._legal if self._legal_at == self._shown_line() else ()
+        self._board.show(self._record.view, self.view, legal, self._flips, {})
         width, height = self._board.size_for(columns - PANEL_COLUMNS - 3, free)
         is_beside = columns - width - 3 >= PANEL_COLUMNS and columns >= 2 * PANEL_COLUMNS
         if not is_beside:
@@ -315,7 +305,7 @@ class ReplayScreen(Screen[None]):
 
     def on_key(self, event: Key) -> None:
         """Collects the number of a move."""
-        if self.focused is not None and self.focused.id == "replay-entry":
+        if self.focused is not None and self.focused.has_class("entry"):
             return
         character = event.character or ""
         if character.isdecimal() or (self._number and character == "."):
@@ -405,31 +395,76 @@ class ReplayScreen(Screen[None]):
 
     # --- other moves
 
-    def action_type(self, what: Literal["move", "export"]) -> None:
-        """Opens the line for a move or for the name of a file."""
-        self._typing = what
-        entry = self.query_one("#replay-entry", Input)
-        suffix = "pgn"
-        entry.placeholder = "Another move" if what == "move" else "Name of a new file"
-        entry.value = "" if what == "move" else f"{self._record.match}.{suffix}"
+    def action_type(self, what: Literal["move", "file"]) -> None:
+        """Opens the line for a move, whose arrow keys walk the board, or for the name of a file."""
+        entry = self.query_one(f"#replay-{what}", Input)
+        entry.value = "" if what == "move" else f"{self._record.match}.pgn"
         entry.display = True
         entry.focus()
+        if what == "move":
+            self.run_worker(self._fetch_legal(), group="legal", exclusive=True)
+            self.show_message("Type another move, or arrows and Space. Esc goes back.")
+        else:
+            self.show_message("Type the name of a new file. Enter writes it, Esc goes back.")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Plays the move, or writes the file."""
         text = event.value.strip()
-        self._close_entry()
-        if not text:
-            return
-        if self._typing == "export":
+        self._close_entries()
+        if text and event.input.id == "replay-file":
             self.run_worker(self._export(Path(text).expanduser()))
-        else:
-            ply, moves = self._shown_line()
-            self.run_worker(self._leave_match(ply, (*moves, text), len(moves) + 1))
+        elif text:
+            self._play(text)
 
-    def _close_entry(self) -> None:
-        self.query_one("#replay-entry", Input).display = False
+    def _close_entries(self) -> None:
+        for entry in self.query(".entry"):
+            entry.display = False
         self.set_focus(None)
+
+    async def _fetch_legal(self) -> None:
+        """Fetches the legal moves of the shown position, which may then be picked on the board."""
+        shown = self._shown_line()
+        if shown == self._legal_at:
+            return
+        try:
+            line = await self._requests.line(self._record.match, *shown)
+        except PlyroomError as error:
+            self.show_message(f"error: {error}")
+            return
+        self._legal, self._legal_at = line.legal, shown
+        self._draw()
+
+    def on_entry_pressed(self, event: Entry.Pressed) -> None:
+        """Does on the board what a key on the empty line stands for."""
+        match event.key:
+            case "pick":
+                self._board.pick()
+            case "help":
+                self.action_help()
+            case "drop" | "keys":
+                if not self._board.drop():
+                    self.action_back()
+            case direction:
+                self._board.walk(*DIRECTIONS[direction])
+
+    def on_board_pane_clicked(self, event: BoardPane.Clicked) -> None:
+        """Picks the cell that was clicked."""
+        event.stop()
+        self.run_worker(self._pick_clicked(), group="legal", exclusive=True)
+
+    async def _pick_clicked(self) -> None:
+        await self._fetch_legal()
+        self._board.pick()
+
+    def on_board_pane_finished(self, event: BoardPane.Finished) -> None:
+        """Plays the move that was picked; asks if there are several."""
+        ask_for_one(self.app, event.moves, lambda move: self._play(move.id))
+
+    def _play(self, text: str) -> None:
+        """Plays another move in the shown position."""
+        self._close_entries()
+        ply, moves = self._shown_line()
+        self.run_worker(self._leave_match(ply, (*moves, text), len(moves) + 1))
 
     async def _leave_match(self, ply: int, moves: Sequence[str], shown: int) -> None:
         """Shows other moves from a ply on. The last one may be as people write it."""
@@ -445,8 +480,8 @@ class ReplayScreen(Screen[None]):
 
     def action_back(self) -> None:
         """Leaves the line of input, the number, or the other moves."""
-        if self.query_one("#replay-entry").display:
-            self._close_entry()
+        if any(entry.display for entry in self.query(".entry")):
+            self._close_entries()
         elif self._number:
             self._number = ""
         else:
@@ -535,37 +570,6 @@ class ReplayScreen(Screen[None]):
         self._draw()
         heading = f"Alpha-beta, {GLASS_DEPTH} plies deep, from this position:"
         self.app.push_screen(TextSheet(heading, Text(log, no_wrap=True)))
-
-    def action_help(self) -> None:
-        """Lists the keys."""
-        entries = [MenuEntry(f"{key} ({word})", text, word) for key, word, text in KEYS]
-        self.app.push_screen(Menu("The keys of a replay", entries), self._chosen)
-
-    def _chosen(self, word: str | None) -> None:
-        """Does what was chosen in the list of keys."""
-        actions: dict[str, Callable[[], None]] = {
-            "next": lambda: self.action_step(1),
-            "back": lambda: self.action_step(-1),
-            "first": lambda: self.action_go(0),
-            "last": lambda: self.action_go(-1),
-            "auto": self.action_auto,
-            "analyse": self.action_analyse,
-            "mark": lambda: self.action_mark(1),
-            "better": self.action_better,
-            "move": lambda: self.action_type("move"),
-            "return": self.action_back,
-            "play": self.action_play_on,
-            "export": lambda: self.action_type("export"),
-            "flip": self.action_flip,
-            "glass": self.action_glass,
-            "quit": self.action_leave,
-        }
-        if word in actions:
-            actions[word]()
-
-    def action_leave(self) -> None:
-        """Leaves the replay."""
-        self.dismiss(None)
 
 
 def moves_of_line(line: str) -> tuple[str, ...]:

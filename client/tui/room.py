@@ -15,7 +15,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical, VerticalScroll
 from textual.events import Click
-from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
@@ -31,13 +30,15 @@ from client.terminal.commands import (
     is_permitted,
     matching_moves,
     move_words,
+    no_moves_reason,
     sorted_ids,
 )
 from client.terminal.line import LineMode
 from client.terminal.wrapping import visible_width, wrap
-from client.tui.board_pane import BoardPane
+from client.tui.board_pane import DIRECTIONS, BoardPane
 from client.tui.entry import Completion, Entry
 from client.tui.lines import LineQueue, ScreenOutput
+from client.tui.pages import Page
 from client.tui.panels import (
     Offer,
     large_time,
@@ -48,10 +49,10 @@ from client.tui.panels import (
     player_text,
     thinking_lines,
 )
-from client.tui.picking import buttons, choice_keys
+from client.tui.picking import buttons
 from client.tui.picture import half_blocks
 from client.tui.requests import GLASS_DEPTH, Requests
-from client.tui.sheets import Choice, Menu, MenuEntry, Question, TextSheet
+from client.tui.sheets import Menu, MenuEntry, Question, TextSheet, ask_for_one
 from engine.view import MoveView
 from server.commands import Move
 from server.protocol.messages import Answer, CommandFrame, Thinking
@@ -61,22 +62,26 @@ from server.rooms.clock import sides_at
 TABS = ("Moves", "Thinking", "Chat", "People")
 #: The least width of the panel beside the board, and its least height below it.
 PANEL_COLUMNS, PANEL_ROWS = 30, 4
-#: The least width of the names beside the panel, without and with large clocks.
-NAME_COLUMNS, LARGE_NAME_COLUMNS = 24, 40
+#: The least width of the names beside the panel.
+NAME_COLUMNS = 24
 #: Maximum number of offers that are shown.
 MAX_OFFERS = 2
 #: Screens with fewer rows have neither the names above and below the board nor the line of keys.
 LOW_ROWS = 18
 #: Screens with at least these rows have large clocks.
 LARGE_ROWS = 30
+#: Maximum number of rows of a message, and the columns that a break of its line may waste.
+MAX_MESSAGE_ROWS, WRAP_COLUMNS = 3, 10
+#: The beginning of the answer to picking a cell in vain.
+NO_MOVE = "No move of yours begins with"
+#: What stands at the end of a message that is cut.
+CUT = " … (tab Chat)"
 #: Maximum number of lines of what happened that are kept.
 MAX_LOG_LINES = 500
 #: The least time between two drawings of an AI's thinking, in seconds.
 THINKING_S = 0.25
 #: The time between two drawings of a running clock, in seconds.
 CLOCK_S = 0.5
-#: The directions of the arrow keys, in rows and columns.
-DIRECTIONS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
 #: The keys of the board, each with the word that does the same and what it does.
 KEYS = (
     ("f", "flip", "turn the board"),
@@ -89,7 +94,7 @@ KEYS = (
 )
 #: The words that say nothing alone: choosing one in the menu puts it into the input line.
 NEED_MORE = {
-    "/", "name", "mute", "unmute", "mute-all", "unmute-all", "next", "ai", "allow-help"
+    "say", "name", "mute", "unmute", "mute-all", "unmute-all", "next", "ai", "allow-help"
 }  # fmt: skip
 #: The words of this screen that line mode does not have.
 OWN_WORDS = {word: key for key, word, _ in KEYS if word not in ("help", "quit")}
@@ -109,16 +114,59 @@ class Visit:
     requests: Requests | None = None
 
 
-class RoomScreen(Screen[None]):
+class Tail(VerticalScroll):
+    """Shows the end of a text that grows, until the user scrolls up; also where the space for it
+    shrinks.
+    """
+
+    _is_following = True
+
+    def follow(self, is_end: bool) -> None:
+        """Shows the end from now on, or the beginning."""
+        self._is_following = is_end
+        if is_end:
+            self.keep()
+        else:
+            self.scroll_home(animate=False)
+
+    def keep(self) -> None:
+        """Shows the end again if it was shown."""
+        if self._is_following:
+            self.scroll_end(animate=False)
+
+    def turn(self, pages: int) -> None:
+        """Scrolls by a page for the user."""
+        self.scroll_relative(y=pages * max(1, self.size.height - 1), animate=False, immediate=True)
+        self._notice_end()
+
+    def on_resize(self) -> None:
+        """Shows the end again."""
+        self.keep()
+
+    def _notice_end(self) -> None:
+        """Follows the text if the user has scrolled to its end."""
+        self._is_following = self.scroll_target_y >= self.max_scroll_y
+
+    def on_mouse_scroll_down(self) -> None:
+        """Notices how far the user scrolls."""
+        self.call_later(self._notice_end)
+
+    def on_mouse_scroll_up(self) -> None:
+        """Notices how far the user scrolls."""
+        self.call_later(self._notice_end)
+
+    def on_scroll_to(self) -> None:
+        """Notices how far the user drags the bar."""
+        self.call_later(self._notice_end)
+
+
+class RoomScreen(Page):
     """Shows a room and executes what the user types, walks and clicks."""
 
     CSS = """
-    RoomScreen { layout: vertical; background: ansi_default; color: ansi_default; }
-    RoomScreen Static { height: auto; width: 100%; link-style: none; link-color: ansi_default;
+    RoomScreen Static { link-style: none; link-color: ansi_default;
         link-background: ansi_default; link-style-hover: bold; link-color-hover: ansi_default;
         link-background-hover: ansi_default; }
-    #title { text-style: bold; height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
-    #banner { height: 1; text-style: reverse bold; display: none; }
     #main { height: 1fr; width: 100%; layout: horizontal; }
     #left { height: 100%; width: auto; padding: 0 1 0 0; }
     #board { height: 1fr; width: 100%; }
@@ -136,13 +184,13 @@ class RoomScreen(Screen[None]):
     #entry { height: 1; border: none; padding: 0; background: ansi_default; }
     #row { height: 1; layout: horizontal; }
     #row Static { width: 2; }
-    #keys { height: 1; text-style: dim; text-wrap: nowrap; text-overflow: ellipsis; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f1", "menu", "help"),
         Binding("f2", "answer(0)", show=False),
         Binding("f3", "answer(1)", show=False),
         Binding("f4", "answer(2)", show=False),
+        Binding("f9", "withdraw", show=False),
         Binding("ctrl+t", "key('t')", show=False, priority=True),
         Binding("ctrl+c", "leave", show=False, priority=True),
         Binding("pageup", "scroll_panel(-1)", show=False, priority=True),
@@ -152,13 +200,10 @@ class RoomScreen(Screen[None]):
         Binding("escape,tab", "drop", show=False),
         Binding("y", "accept('accept')", show=False),
         Binding("n", "accept('decline')", show=False),
-        Binding("f", "key('f')", show=False),
-        Binding("b", "key('b')", show=False),
-        Binding("g", "key('g')", show=False),
-        Binding("c", "key('c')", show=False),
-        Binding("t", "key('t')", show=False),
-        Binding("question_mark", "key('?')", show=False),
-        Binding("q", "key('q')", show=False),
+        *[
+            Binding(key.replace("?", "question_mark"), f"key('{key}')", show=False)
+            for key, *_ in KEYS
+        ],
     ]
     AUTO_FOCUS = "#entry"
 
@@ -180,7 +225,7 @@ class RoomScreen(Screen[None]):
         self._lines = LineQueue()
         self.model = Model(room=visit.room, me=visit.connection.identity)
         self._log: deque[tuple[str, bool]] = deque(maxlen=MAX_LOG_LINES)
-        self._notice = ""
+        self._notice = self._prompt = ""
         #: What is under the cursor.
         self._cell_text = ""
         self._tab = 0
@@ -200,12 +245,13 @@ class RoomScreen(Screen[None]):
         self._mode: LineMode | None = None
         self._board = BoardPane(colours, is_ascii, id="board")
         self._unread = 0
+        #: The rows that a message may take without taking them from the board.
+        self._message_rows = 1
 
     # --- set-up
 
     def compose(self) -> ComposeResult:
-        yield Static(id="title", markup=False)
-        yield Static(id="banner", markup=False)
+        yield from self.compose_head()
         with Container(id="main"):
             with Vertical(id="left"):
                 yield Static(id="above", classes="player", markup=False)
@@ -213,13 +259,13 @@ class RoomScreen(Screen[None]):
                 yield Static(id="below", classes="player", markup=False)
             with Vertical(id="panel"):
                 yield Static(id="tabs")
-                with VerticalScroll(id="scroll", can_focus=False):
+                with Tail(id="scroll", can_focus=False):
                     yield Static(id="text", markup=False)
         yield Static(id="note", markup=False)
         yield Static(id="offers")
         yield Static(id="message", markup=False)
         with Container(id="row"):
-            yield Static("> ", markup=False)
+            yield Static("> ", id="mark", markup=False)
             yield Entry(id="entry", suggester=Completion(self._completions), select_on_focus=False)
         yield Static(id="keys", markup=False)
 
@@ -231,7 +277,13 @@ class RoomScreen(Screen[None]):
             visit.address,
             visit.room,
             self._lines,
-            ScreenOutput(self.log_line, self._show_prompt, self._ask, lambda: self.size.width),
+            ScreenOutput(
+                self.log_line,
+                self._show_prompt,
+                self._ask,
+                self._give_back,
+                lambda: self.size.width,
+            ),
             sit=visit.sit,
             brief=True,
             invite=visit.invite,
@@ -268,6 +320,8 @@ class RoomScreen(Screen[None]):
             self._letters = {}
         if model.ply != before.ply or model.running != before.running:
             self._notice = self._cell_text = ""
+        if _count_offers(model) > _count_offers(before):
+            self._notice = ""  # the bar says it
         if before.gone_ms != model.gone_ms:
             self._presence_at_s = time.monotonic()
         self._ring()
@@ -290,7 +344,9 @@ class RoomScreen(Screen[None]):
             self._log.append((clean, is_notice))
         if not is_notice and TABS[self._tab] != "Chat":
             self._unread += 1
-        self._notice = words.quoted(text.split("\n")[0] if "\n" in text else text)
+        lines = [" ".join(line.split()) for line in text.split("\n")]
+        ended = [line if line.endswith((":", ".", "!", "?")) else f"{line};" for line in lines[:-1]]
+        self._notice = words.quoted(" ".join([*ended, lines[-1]]))
         if self.is_mounted:
             self._draw()
 
@@ -300,17 +356,34 @@ class RoomScreen(Screen[None]):
             Question(question), lambda is_yes: self._lines.put("yes" if is_yes else "no")
         )
 
+    def _give_back(self, line: str) -> None:
+        """Puts a line back that the server refused, unless the user types another one."""
+        entry = self.query_one("#entry", Input)
+        if not entry.value:
+            entry.value = line
+            entry.action_end()
+
     def _show_prompt(self, prompt: str) -> None:
         """Shows the prompt of line mode in the input line."""
+        self._prompt = prompt
         if self.is_mounted:
-            self.query_one("#entry", Input).placeholder = prompt
+            self._draw_prompt()
+
+    def _draw_prompt(self) -> None:
+        self.query_one("#entry", Input).placeholder = self._with_example(self._prompt)
 
     def show_banner(self, text: str) -> None:
-        """Shows a sentence above everything, such as that the connection is lost; "" hides it."""
+        super().show_banner(text)
         if self.is_mounted:
-            banner = self.query_one("#banner", Static)
-            banner.update(Text(text))
-            banner.display = bool(text)
+            self._draw()
+
+    def _with_example(self, prompt: str) -> str:
+        """The prompt for a move with one of the moves, so that it says how they are written."""
+        moves = [move for move in self.model.moves if move.path]
+        if not moves or "move" not in prompt:
+            return prompt
+        example = moves[len(moves) // 2]
+        return prompt.replace(" (", f", such as {words.quoted(example.text or example.id)} (", 1)
 
     # --- drawing
 
@@ -321,6 +394,7 @@ class RoomScreen(Screen[None]):
     def _draw(self) -> None:
         if not self.is_mounted or not self.query("#entry"):
             return
+        self._draw_prompt()
         self._draw_offers()
         self._draw_message()
         self._draw_players()
@@ -353,6 +427,8 @@ class RoomScreen(Screen[None]):
     def _draw_players(self) -> None:
         model, bottom = self.model, self._bottom
         title = Text(words.quoted(words.room_title(model)), style="bold")
+        if model.description is None:
+            title = Text("Opening the room ...")
         if model.watching:
             title.append(f"  {model.watching} watching", style="not bold dim")
         if self._is_low and model.match is not None:
@@ -364,9 +440,14 @@ class RoomScreen(Screen[None]):
             is_large = self._has_large_clocks
             bar.styles.height = 3 if is_large else 1
             bar.update(self._with_large_clock(seat) if is_large else self._player(seat, False))
+        self._draw_keys()
+
+    def _draw_keys(self) -> None:
+        """Shows what the keys do, and whether what is typed goes into the line."""
         keys = self.query_one("#keys", Static)
         keys.display = not self._is_low
         keys.update(Text(self._keys_text()))
+        self.query_one("#mark", Static).update("  " if self._has_keys else "> ")
 
     def _player(self, seat: int, is_short: bool) -> Text:
         text = player_text(self.model, seat, self._is_ascii)
@@ -400,7 +481,7 @@ class RoomScreen(Screen[None]):
 
     def _keys_text(self) -> str:
         if self._has_keys:
-            return "f flip  b bell  g glass  c link  t tab  ? help  q leave  Tab: type"
+            return "KEYS: f flip  b bell  g glass  c link  t tab  ? help  q leave   Esc: type"
         return "Arrows, Space: move on the board   Enter: send   Esc: keys   ?: help"
 
     @property
@@ -417,10 +498,11 @@ class RoomScreen(Screen[None]):
 
     def _offer_text(self, offer: Offer) -> Text:
         text = Text(self._with_countdown(offer), style="bold")
-        first = offers(self.model)[0].answers == offer.answers
+        first = _others(offers(self.model))[:1] == [offer]
         for number, (word, label) in enumerate(offer.answers):
             text.append("  ")
             key = f"F{number + 2} " if first and number < 3 else ""
+            key = "F9 " if offer.is_own else key
             button = Text(f" {key}{label} ", style="reverse")
             button.apply_meta({"@click": f"screen.say('{word}')"})
             text.append_text(button)
@@ -442,6 +524,9 @@ class RoomScreen(Screen[None]):
         others = buttons(model.moves, board.targets) if (board := words.board_of(model)) else []
         is_told = any(offer.text == self._notice for offer in offers(model))
         notice = "" if is_told else self._notice
+        if model.description is not None and model.match is None and model.my_seat is not None:
+            # The link can be selected while it stands on one line.
+            notice = self._link if None in model.seats else notice
         text = Text(notice or words.quoted(state))
         standing = standing_text(model, self._visit.connection.server_ms())
         if self._notice.startswith("error:"):
@@ -451,14 +536,29 @@ class RoomScreen(Screen[None]):
         self._shows_standing = bool(standing)
         if standing:
             text.append(f"  ({standing})", style="bold")
+        notice_length = len(text.plain)
         if self._cell_text:
-            text.append(f"  {self._cell_text}", style="not bold dim")
+            text.append(f"  (cursor: {self._cell_text})", style="not bold dim")
         for move in others:
             text.append("  ")
-            button = Text(f" {move.text or move.id} ", style="reverse")
+            typed = "" if move.text in ("", move.id) else f" (type {move.id})"
+            button = Text(f" {move.text or move.id}{typed} ", style="reverse")
             button.apply_meta({"@click": f"screen.say('{move.id}')"})
             text.append_text(button)
-        self.query_one("#message", Static).update(text)
+        self.query_one("#message", Static).update(self._cut(text, notice_length))
+
+    def _cut(self, text: Text, length: int) -> Text:
+        """The message, whose first `length` characters are cut where it needs more rows than there
+        are; the tab Chat has it whole.
+        """
+        columns, rows = max(20, self.size.width), self._message_rows
+        space = rows * columns - (rows - 1) * WRAP_COLUMNS
+        if visible_width(text.plain) <= space:
+            return text
+        rest = visible_width(text.plain[length:]) + len(CUT)
+        head = text[:length]
+        head.truncate(max(10, space - rest))
+        return head.append(CUT, style="not bold dim").append_text(text[length:])
 
     def _arrange(self) -> None:
         """Puts the panel beside the board, below it, or in its place, as there is space."""
@@ -480,11 +580,25 @@ class RoomScreen(Screen[None]):
         main.set_class(not is_beside, "stacked")
         left.display = not self._can_hide or not self._shows_panel
         panel.display = not self._can_hide or self._shows_panel
-        names = LARGE_NAME_COLUMNS if self._has_large_clocks else NAME_COLUMNS
-        least = min(names, columns - PANEL_COLUMNS - 3)
+        least = min(self._name_columns(), columns - PANEL_COLUMNS - 3)
         left.styles.width = max(width, least) + 1 if is_beside else "100%"
         left.styles.height = height + bars if is_below else "100%"
         self._board.styles.height = height
+        spare = free - height - (1 + PANEL_ROWS if is_below else 0)
+        rows_of_message = 1 + max(0, min(MAX_MESSAGE_ROWS - 1, spare)) * (not self._is_low)
+        if rows_of_message != self._message_rows:
+            self._message_rows = rows_of_message
+            self._draw_message()
+
+    def _name_columns(self) -> int:
+        """The width that the names above and below the board need."""
+        bars = [
+            self._with_large_clock(seat) if self._has_large_clocks else self._player(seat, False)
+            for seat in (0, 1)
+        ]
+        return max(
+            NAME_COLUMNS, *(visible_width(line.plain) for bar in bars for line in bar.split())
+        )
 
     def _rows_around(self, note: str) -> int:
         """The rows above and below the board and the panel."""
@@ -514,18 +628,16 @@ class RoomScreen(Screen[None]):
             tabs.append_text(tab).append(" ")
         self.query_one("#tabs", Static).update(tabs)
         text = self.query_one("#text", Static)
-        scroll = self.query_one("#scroll", VerticalScroll)
-        was_at_end = scroll.scroll_offset.y >= scroll.max_scroll_y - 1
+        scroll = self.query_one("#scroll", Tail)
         text.update(self._panel_text(max(20, scroll.size.width - 1)))
-        if TABS[self._tab] in ("Moves", "Chat") and was_at_end:
-            scroll.scroll_end(animate=False)
+        scroll.keep()
 
     def _panel_text(self, width: int) -> Text:
         model = self.model
         match TABS[self._tab]:
             case "Moves":
                 moves = model.match.moves if model.match is not None else ()
-                lines: Sequence[str] = moves_lines(moves, width) or ["No move yet."]
+                lines: Sequence[str] = moves_lines(moves, width) or self._before_moves()
             case "Thinking":
                 lines = thinking_lines(model, self._is_ascii)
             case "Chat":
@@ -536,6 +648,19 @@ class RoomScreen(Screen[None]):
             case _:
                 lines = people_lines(model)
         return Text("\n".join(map(words.quoted, lines)))
+
+    def _before_moves(self) -> list[str]:
+        """What stands in place of the moves before the first one."""
+        model = self.model
+        if model.description is None or model.match is not None or None not in model.seats:
+            return ["No move yet."]
+        if model.my_seat is None:
+            return ["The match has not begun."]
+        return ["The match begins when your", "opponent opens the link."]
+
+    @property
+    def _link(self) -> str:
+        return self._visit.address.room_url(self.model.room)
 
     def _draw_thinking(self) -> None:
         """Draws the AI's thinking after the least time between two drawings."""
@@ -586,13 +711,20 @@ class RoomScreen(Screen[None]):
 
     def action_answer(self, number: int) -> None:
         """Gives the answer with this number to the first offer."""
-        shown = offers(self.model)
+        shown = _others(offers(self.model))
         if shown and number < len(shown[0].answers):
             self.execute(shown[0].answers[number][0])
 
+    def action_withdraw(self) -> None:
+        """Withdraws what the user offers, by another key than the one that offers."""
+        own = [offer for offer in offers(self.model) if offer.is_own and offer.answers]
+        if own:
+            self.execute(own[0].answers[0][0])
+
     def action_accept(self, word: str) -> None:
         """Accepts or declines what the other side offers."""
-        given = [answer for offer in offers(self.model) for answer, _ in offer.answers]
+        shown = _others(offers(self.model))
+        given = [answer for offer in shown for answer, _ in offer.answers]
         if word in given:
             self.execute(word)
 
@@ -630,34 +762,35 @@ class RoomScreen(Screen[None]):
         self._draw_message()
 
     def action_pick(self) -> None:
-        """Picks the cell under the cursor."""
-        self._board.pick()
+        """Picks the cell under the cursor; says so if no move begins there."""
+        cell, model = self._board.cursor, self.model
+        if cell is not None and model.match is not None and not self._board.pick():
+            reason = f"{NO_MOVE} {cell}."
+            self._notice = reason if model.moves else no_moves_reason(model)
+        elif self._notice.startswith(("error:", NO_MOVE)):
+            self._notice = ""
         self._say_cell()
+
+    def on_board_pane_clicked(self, event: BoardPane.Clicked) -> None:
+        """Picks the cell that was clicked."""
+        event.stop()
+        self.action_pick()
 
     def action_drop(self) -> None:
         """Drops what is picked, or gives the focus back to the input line."""
         if not self._board.drop():
             self.query_one("#entry").focus()
-            self._draw_players()
 
     def _focus_board(self) -> None:
         self._board.focus()
-        self.call_after_refresh(self._draw_players)
+
+    def on_descendant_focus(self) -> None:
+        """Says which keys there are now."""
+        self._draw_keys()
 
     def on_board_pane_finished(self, event: BoardPane.Finished) -> None:
         """Plays the move that was picked; asks if there are several."""
-        moves = event.moves
-        if len(moves) == 1:
-            self._play(moves[0])
-            return
-        keys = choice_keys(moves)
-        chosen = [(key, move.choice or move.text) for key, move in keys.items()]
-
-        def play(index: int | None) -> None:
-            if index is not None:
-                self._play(moves[index])
-
-        self.app.push_screen(Choice("Which move?", chosen), play)
+        ask_for_one(self.app, event.moves, self._play)
 
     def _play(self, move: MoveView) -> None:
         self._notice = ""
@@ -725,32 +858,34 @@ class RoomScreen(Screen[None]):
                 self._shows_panel = False
         self._tab = index
         self._draw()
-        self.query_one("#scroll", VerticalScroll).scroll_end(animate=False)
+        self.query_one("#scroll", Tail).follow(TABS[index] in ("Moves", "Chat"))
 
     def action_scroll_panel(self, pages: int) -> None:
         """Scrolls the panel."""
-        scroll = self.query_one("#scroll", VerticalScroll)
-        if pages > 0:
-            scroll.scroll_page_down(animate=False)
-        else:
-            scroll.scroll_page_up(animate=False)
+        self.query_one("#scroll", Tail).turn(pages)
 
     def on_click(self, event: Click) -> None:
         """Gives the focus back to the input line."""
         self.query_one("#entry").focus()
 
+    def on_board_pane_turned(self, event: BoardPane.Turned) -> None:
+        """Scrolls a board that does not fit, and otherwise the panel."""
+        if not self._board.scroll_rows(event.steps):
+            self.query_one("#scroll", Tail).turn(event.steps)
+
     def action_menu(self) -> None:
         """Shows what may be done now."""
-        heading = "What you can do now. Moves: type them, or arrows and Space."
-        self.app.push_screen(Menu(heading, menu_entries(self.model)), self._chosen)
+        how = " Moves: type them, or arrows and Space." if self.model.moves else ""
+        heading = f"What you can do now.{how}"
+        self.app.push_screen(Menu(heading, menu_entries(self.model)), self._choose)
 
-    def _chosen(self, word: str | None) -> None:
+    def _choose(self, word: str | None) -> None:
         """Executes a word of the menu, or puts it into the line if it needs more."""
         if word is None:
             return
         entry = self.query_one("#entry", Input)
         if word in NEED_MORE:
-            entry.value = word if word == "/" else f"{word} "
+            entry.value = f"{word} "
             entry.focus()
             entry.action_end()
         else:
@@ -774,7 +909,7 @@ class RoomScreen(Screen[None]):
         """Shows the room's link and its QR code, and gives the mouse back for copying."""
         import segno
 
-        link = self._visit.address.room_url(self.model.room)
+        link = self._link
         body = Text(f"{link}\n\n")
         if not self._is_ascii:
             modules = [list(row) for row in segno.make(link, error="l").matrix_iter(border=2)]
@@ -801,6 +936,16 @@ class RoomScreen(Screen[None]):
         ]
 
 
+def _count_offers(model: Model) -> int:
+    """How many offers and requests wait for an answer."""
+    return len(model.offers) + len(model.takebacks) + (model.next_offer is not None)
+
+
+def _others(shown: Sequence[Offer]) -> list[Offer]:
+    """The offers but for the user's own."""
+    return [offer for offer in shown if not offer.is_own]
+
+
 def menu_entries(model: Model) -> list[MenuEntry]:
     """What the viewer may do now: words, and the keys of the screen in brackets."""
     words_now = [(name.value, text) for _, name, text in HELP if is_permitted(name, model)]
@@ -808,6 +953,6 @@ def menu_entries(model: Model) -> list[MenuEntry]:
     shown = [entry for entry in shown if entry.word not in ("help", "board")]
     own = [MenuEntry(f"{word} ({key})", text, word) for key, word, text in KEYS]
     own = [entry for entry in own if entry.word in OWN_WORDS]
-    say = [MenuEntry("/", "say something to the room: / and a text, such as /hello", "/")]
-    ask = [MenuEntry("/help", "ask the room's bot what it can answer", "/help")]
+    say = [MenuEntry("say", "say something to the room: say hello, or shorter /hello", "say")]
+    ask = [MenuEntry("/help", "what the room's bot answers, such as /why", "/help")]
     return [*say, *(ask if model.chat_commands else []), *shown, *own]

@@ -1,10 +1,10 @@
 """The sheets over a screen: questions, choices, texts and the menu of what may be done."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, NamedTuple
 
 from rich.text import Text
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.events import Key
@@ -13,6 +13,8 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from client.terminal.words import quoted
+from client.tui.picking import choice_keys
+from engine.view import MoveView
 
 SHEET_CSS = """
 #sheet { width: 90%; max-width: 76; height: auto; max-height: 90%; border: round ansi_blue;
@@ -133,7 +135,8 @@ class TextSheet(ModalScreen[None]):
     DEFAULT_CSS = (
         "TextSheet { align: center middle; background: transparent; }"
         + SHEET_CSS
-        + " TextSheet #sheet { width: 100%; max-width: 110; max-height: 100%; }"
+        + " TextSheet #sheet { width: 100%; max-width: 110; height: 100%; max-height: 100%;"
+        + " border: none; } TextSheet #sheet VerticalScroll { height: 1fr; }"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,enter,q,ctrl+c,c,space", "drop", "back")
@@ -155,3 +158,17 @@ class TextSheet(ModalScreen[None]):
     def action_drop(self) -> None:
         """Closes the sheet."""
         self.dismiss(None)
+
+
+def ask_for_one(
+    app: App[None], moves: Sequence[MoveView], play: Callable[[MoveView], None]
+) -> None:
+    """Plays the only one of these moves, or asks which one is meant."""
+    if len(moves) == 1:
+        play(moves[0])
+        return
+    keys = choice_keys(moves)
+    chosen = [(key, move.choice or move.text) for key, move in keys.items()]
+    app.push_screen(
+        Choice("Which move?", chosen), lambda index: None if index is None else play(moves[index])
+    )

@@ -18,6 +18,7 @@ from aiohttp import web
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
+from websockets.protocol import State
 
 from server.address import (
     DEFAULT_PORTS,
@@ -277,8 +278,9 @@ async def listen(
     port and the addresses on which it listens.
 
     `admit` decides on each valid handshake: it returns None to accept it, or the HTTP answer that
-    refuses it. `on_disconnect` is called when a connection that asked for a WebSocket ends, even if
-    its handshake was refused. Raises CannotListen.
+    refuses it. It is not asked about a connection that has ended. `on_disconnect` is called when a
+    connection that asked for a WebSocket ends, even if its handshake was refused. Raises
+    CannotListen.
     """
 
     slots = ConnectionSlots(settings.max_http, parse_proxies(settings.proxies))
@@ -286,6 +288,10 @@ async def listen(
     names = browser_names(settings.names)
 
     def check_handshake(connection: ServerConnection, request: Request) -> Response | None:
+        if connection.state is State.CLOSED:
+            # The client may have left before this task ran, so `on_disconnect` was called already.
+            # Admitted now, it would hold its place for good. No answer is sent.
+            return plain_response(HTTPStatus.BAD_REQUEST, "the client closed the connection")
         return handshake_refusal(request.path, request.headers, names) or admit(connection)
 
     def make_detector(protocol: Any, server: Any, **options: Any) -> ProtocolDetector:

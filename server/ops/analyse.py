@@ -30,24 +30,12 @@ from server.analysis.positions import NODES, PlyResult, Subject, ply_result
 from server.analysis.report import AnalysisReport
 from server.analysis.words import Analysed, make_entry, make_summary, side_name
 from server.ports import Engines
+from server.protocol.assessments import ListedGame
 
 #: How much of a file is read at once, in bytes.
 PART_BYTES = 1 << 16
 
 _encode = msgspec.json.Encoder().encode
-
-
-class ListedGame(Struct, frozen=True, omit_defaults=True):
-    """A game of a file in its list: what is played, by whom, and how it ended; or the problem for
-    which it was not read.
-    """
-
-    listed: int
-    title: str = ""
-    names: tuple[str, str] = ("", "")
-    result: str = ""
-    length: str = ""
-    problem: str = ""
 
 
 class FileGame(Struct, frozen=True):

@@ -75,3 +75,16 @@ class Assessment(Struct, frozen=True, omit_defaults=True, kw_only=True):
     others: tuple[Candidate, ...] = ()
     depths: tuple[DepthWords, ...] = ()
     work: str = ""
+
+
+class ListedGame(Struct, frozen=True, omit_defaults=True):
+    """A game of a file in its list, by its number: what is played, by whom, and how it ended; or
+    the problem for which it was not read.
+    """
+
+    listed: int
+    title: str = ""
+    names: tuple[str, str] = ("", "")
+    result: str = ""
+    length: str = ""
+    problem: str = ""

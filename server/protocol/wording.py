@@ -27,6 +27,8 @@ MAX_OTHERS = 3
 #: Maximum number of expected moves in a sentence and in a line. They take most of the time of an
 #: assessment, and the line of the best move is that of the sentence.
 MAX_EXPECTED = 2
+#: How much worse a careless move is than the best one, in percent of the chance to win.
+CARELESS_PERCENT = 3
 #: Judgements of a position by the least chance to win, in percent; those below 50 mirror them.
 JUDGEMENTS = ((90, "winning", "losing"), (75, "clearly better", "clearly worse"),
               (58, "a little better", "a little worse"))  # fmt: skip
@@ -329,17 +331,21 @@ def careless_note(
     """A sentence for a move that the level chose by looking one move ahead only; "" for any other,
     and for the best move that it found.
 
-    The move was careless if it is worse than the best one by the level's own search. `digest` is
-    that of the position before the move, `report` the search for it.
+    The move was careless if it is worse than the best one by the level's own search, and the
+    reader sees it: by CARELESS_PERCENT. `digest` is that of the position before the move, `report`
+    the search for it.
     """
     if level is None or not 1 <= level <= game.levels or report.depth != 1:
         return ""
     plays = level_of(game, level)
     if plays.at(seed, digest) is plays or not report.pv or move in ("", report.pv[0]):
         return ""
-    best = best_of(report)
+    best_score = best_of(report).score
+    best = percent(win_chance(game, best_score), best_score)
     is_worse = any(
-        each.move == move and each.bound != "lower" and each.score < best.score
+        each.move == move
+        and each.bound != "lower"
+        and percent(win_chance(game, each.score), each.score) <= best - CARELESS_PERCENT
         for each in report.moves
     )
     if is_worse:

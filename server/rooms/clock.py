@@ -20,6 +20,10 @@ _T = TypeVar("_T")
 
 #: Minimum and maximum time for the first turn of a side; in between it is a tenth of the base.
 MIN_FIRST_TURN_MS, MAX_FIRST_TURN_MS = 10_000, 30_000
+#: The same in a room that only people with its link find: friends wait for each other.
+LINK_FIRST_TURN_MS = 120_000
+#: The same where two people share a screen, and nobody can fail to come.
+ONE_SCREEN_FIRST_TURN_MS = 86_400_000
 #: More time than any clock can have.
 MAX_LEFT_MS = 1_000_000_000
 #: A takeback takes gains only from the time above this.
@@ -66,7 +70,8 @@ class Clock(Struct, frozen=True):
     `turn_ms` is the time that it has used in earlier moves of this turn and before a hold, and
     `move_ms` that of the present move before a hold. `opened` says which sides have finished their
     first turn, and `added` how often each side was given time. `held` is the reason for which the
-    clock stands, None if it runs. `moves` are those of the match.
+    clock stands, None if it runs. `moves` are those of the match. `first_ms` is the time for the
+    first turn of each side, which is not charged; None for that of a room that everybody finds.
     """
 
     control: TimeControl
@@ -79,6 +84,7 @@ class Clock(Struct, frozen=True):
     added: tuple[int, int] = (0, 0)
     held: str | None = None
     moves: tuple[TimedMove, ...] = ()
+    first_ms: int | None = None
 
     @property
     def is_sound(self) -> bool:
@@ -104,11 +110,11 @@ class Press(Struct, frozen=True):
     spent_ms: int
 
 
-def start_clock(control: TimeControl, turn: int, at_ms: int) -> Clock:
+def start_clock(control: TimeControl, turn: int, at_ms: int, first_ms: int | None = None) -> Clock:
     """Returns the clock of a match that starts, in which `turn` moves first."""
     first = control.stages[0]
     side = SideClock(first.start_ms + first.reserve_ms, 0, control.count_of(0))
-    return Clock(control, (side, side), turn, at_ms)
+    return Clock(control, (side, side), turn, at_ms, first_ms=first_ms)
 
 
 def counts_of(control: TimeControl, side: SideClock) -> Counts:
@@ -129,16 +135,25 @@ def side_of(left_ms: int, counts: tuple[int | None, int | None]) -> SideClock:
     return SideClock(left_ms, counts[0] or 0, counts[1] or 0)
 
 
-def first_turn_ms(control: TimeControl) -> int:
+def first_turn_ms(clock: Clock) -> int:
     """The time for the first turn of each side, which is not charged."""
-    tenth_ms = control.stages[0].base_ms // 10
+    if clock.first_ms is not None:
+        return clock.first_ms
+    tenth_ms = clock.control.stages[0].base_ms // 10
     return min(MAX_FIRST_TURN_MS, max(MIN_FIRST_TURN_MS, tenth_ms))
+
+
+def patience_ms(visibility: str, one_screen: bool) -> int | None:
+    """`Clock.first_ms` of the matches of a room."""
+    if one_screen:
+        return ONE_SCREEN_FIRST_TURN_MS
+    return LINK_FIRST_TURN_MS if visibility == "unlisted" else None
 
 
 def available_ms(clock: Clock) -> int:
     """The time after `since_ms` at which the side to move falls, unless it ends its turn before."""
     if not all(clock.opened):
-        return max(0, first_turn_ms(clock.control) - clock.turn_ms)
+        return max(0, first_turn_ms(clock) - clock.turn_ms)
     side, control = clock.sides[clock.turn], clock.control
     time_ms = _delay_left_ms(control, side, clock.turn_ms) + side.left_ms
     is_over = side.stage == len(control.stages)

@@ -93,8 +93,12 @@ def _reserved() -> tuple[frozenset[str], re.Pattern[str]]:
     personas = [f"{before}{persona}" for persona in PERSONAS for before in ("", "the ", "AI ")]
     words = frozenset(_folded(_skeleton(word)) for word in (*_WORDS, *strategies, *personas))
     titles = "|".join(sorted({re.escape(_folded(_skeleton(title))) for title in strategies}))
-    product, ai, level = (_folded(_skeleton(text)) for text in (BOT_NAME, "AI level", "level"))
-    return words, re.compile(f"{product}|^{ai}|^{level}{_NUMBER}$|^cp{_NUMBER}({titles})")
+    product, ai, level, depth = (
+        _folded(_skeleton(text)) for text in (BOT_NAME, "AI level", "level", "depth=")
+    )
+    return words, re.compile(
+        f"{product}|^{ai}|^{level}(no|nr)?{_NUMBER}$|^cp{_NUMBER}({titles})|^({titles}){depth}"
+    )
 
 
 def _folded(skeleton: str) -> str:

@@ -108,8 +108,7 @@ HELP_IN_RATED_MATCH = Refusal(
 )
 HELP_BETWEEN_PEOPLE = Refusal(
     Code.HELP_NONE,
-    "two people play each other, and the host has not allowed help with positions;"
-    " ask again when the match is over",
+    "in this room two people play each other without help; ask again when the match is over",
 )
 MUTED = Refusal(Code.CHAT_MUTED, "the host of this room has muted you; you cannot write here")
 MUTE_SELF = Refusal(Code.MUTE_NONE, "you cannot mute yourself")

@@ -12,7 +12,7 @@ from server.ports import Ports
 from server.web.answers import ApiError, json_answer, public_origin, query_number
 from server.web.previews import GENERAL, match_preview
 
-#: The size of a frame in CSS pixels, if it is not limited; client/web/ui/files.js has it too.
+#: The size of a frame in CSS pixels, if it is not limited.
 WIDTH, HEIGHT = 480, 640
 #: The least size of a frame.
 LEAST = 200
@@ -37,8 +37,9 @@ class Oembed:
     async def oembed(self, request: web.Request) -> web.Response:
         """Answers with the frame of a public match as oEmbed 1.0 (https://oembed.com) describes it.
 
-        `?url=` is the address of a match on this server, `?maxwidth=` and `?maxheight=` limit the
-        frame, and `?format=` may only be `json`. Pages of other origins may read the answer.
+        `?url=` is the address of a match on this server, or its path; `?maxwidth=` and
+        `?maxheight=` limit the frame, and `?format=` may only be `json`. Pages of other origins may
+        read the answer.
         """
         if request.query.get("format", "json") != "json":
             raise ApiError(HTTPStatus.NOT_IMPLEMENTED, Code.MESSAGE_MALFORMED, "format is json")
@@ -71,7 +72,7 @@ class Oembed:
         """The match of the wanted address, and what it asks of the frame. Raises ApiError."""
         text = request.query.get("url", "")
         try:
-            url = URL(text[:MAX_URL])
+            url = URL(origin + text[:MAX_URL] if text.startswith("/") else text[:MAX_URL])
             found = MATCH_PATH.fullmatch(url.path)
             is_here = url.origin() == URL(origin).origin()
         except ValueError:

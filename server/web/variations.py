@@ -60,7 +60,8 @@ class Variations:
         `?moves=` has the tokens of its moves, at most 40, separated by spaces. `views` has the
         positions from ply `?ply=` to the end of the variation, and `moves` its moves with their
         notation. `start` is the last position as text, from which `create` starts a room. `over`
-        says why the match would be over in that position, and is null otherwise.
+        says why the match would be over in that position, and is null otherwise. `legal` has the
+        legal moves of that position, like those of `turn`.
         """
         tokens = request.query.get("moves", "").split()
         if len(tokens) > MAX_MOVES or any(len(token) > MAX_MOVE for token in tokens):
@@ -141,7 +142,15 @@ async def _play(position: Position, ply: int, tokens: list[str]) -> dict[str, ob
         views.append(position.view())
         await asyncio.sleep(0)
     over = None if outcome is None else outcome.reason
-    return {"ply": ply, "start": position.text(), "moves": moves, "views": views, "over": over}
+    legal = () if over is not None else position.move_views()
+    return {
+        "ply": ply,
+        "start": position.text(),
+        "moves": moves,
+        "views": views,
+        "over": over,
+        "legal": legal,
+    }
 
 
 def _malformed(message: str) -> ApiError:

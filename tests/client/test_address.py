@@ -22,6 +22,11 @@ from client.address import BadAddress, linked_ply, parse_address, parse_link
             "wss://spiele.xn--mller-kva.example:8443/ws",
         ),
         ("http://ann:secret@host:8000", "http://host:8000", "ws://host:8000/ws"),
+        (" host:8000\n", "http://host:8000", "ws://host:8000/ws"),
+        ("http:/host:8000", "http://host:8000", "ws://host:8000/ws"),
+        ("https//host", "https://host", "wss://host/ws"),
+        ("::1", "http://[::1]", "ws://[::1]/ws"),
+        ("fd00::7", "http://[fd00::7]", "ws://[fd00::7]/ws"),
     ],
 )
 def test_an_address_may_be_written_in_many_forms(text: str, root: str, websocket_url: str) -> None:
@@ -30,7 +35,16 @@ def test_an_address_may_be_written_in_many_forms(text: str, root: str, websocket
 
 
 @pytest.mark.parametrize(
-    "text", ["", "http://", "ftp://host", "http://host:port", "http://host:99999", "http://[::1"]
+    "text",
+    [
+        "",
+        "http://",
+        "ftp://host",
+        "http://host:port",
+        "http://host:99999",
+        "http://[::1",
+        "host:1:2",
+    ],
 )
 def test_other_texts_are_refused_as_addresses(text: str) -> None:
     with pytest.raises(BadAddress):
@@ -53,6 +67,17 @@ def test_other_texts_are_refused_as_addresses(text: str) -> None:
         ("http://host:8000/room/abc%20", "http://host:8000", "abc"),
         ("'https://host/room/abc',", "https://host", "abc"),
         ("http://host/Room/Abc", "http://host", "abc"),
+        ("Join me at http://host:8000/room/abc, now", "http://host:8000", "abc"),
+        ("[my room](http://host:8000/room/abc)", "http://host:8000", "abc"),
+        ("\u201chttp://host/room/abc\u201d", "http://host", "abc"),
+        ("\u00abhost/room/abc\u00bb", "http://host", "abc"),
+        ("http://host/room/abc\u2026", "http://host", "abc"),
+        ("http://host/room/abc\u3002", "http://host", "abc"),
+        ("\ufeffhttp://host/room/abc\u200b", "http://host", "abc"),
+        ("\u200babc123\u200b", None, "abc123"),
+        ("http:/host/room/abc", "http://host", "abc"),
+        ("[::1]:8000/room/abc", "http://[::1]:8000", "abc"),
+        ("[abc123]", None, "abc123"),
         (" abc123.\n", None, "abc123"),
         ("ABC123", None, "abc123"),
         ("Abc123", None, "abc123"),
@@ -85,7 +110,13 @@ def test_other_texts_are_refused_as_links(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "is_local"),
-    [("127.0.0.1:1", True), ("localhost", True), ("[::1]:1", True), ("host", False)],
+    [
+        ("127.0.0.1:1", True),
+        ("localhost", True),
+        ("[::1]:1", True),
+        ("localhost.:1", True),
+        ("host", False),
+    ],
 )
 def test_only_this_machine_is_local(text: str, is_local: bool) -> None:
     assert parse_address(text).is_local == is_local

@@ -270,4 +270,7 @@ def test_plyroom_alone_without_a_terminal_prints_the_help() -> None:
     assert "Usage: plyroom" in result.output
     result = plyroom("--plain", "games")
     assert result.exit_code == 2
-    assert "--plain stands after the command" in result.output
+    assert "--plain stands after the command: plyroom games ... --plain" in result.output
+    result = plyroom("--plain")
+    assert result.exit_code == 2
+    assert "plain lines need a command: plyroom play chess --plain" in result.output

@@ -160,8 +160,8 @@ def test_the_rows_of_a_lobby() -> None:
     rows = lobby_rows(rooms, mine, (), (CHESS,), "i1", "", 0)
     assert [(row.kind, row.text) for row in rows] == [
         ("heading", "Your matches"),
-        ("room", "Chess: Ada against Bob, your turn"),
-        ("room", "Chess: Bob against Ada, their turn"),
+        ("room", "Chess, your turn: Ada against Bob"),
+        ("room", "Chess, their turn: Bob against Ada"),
         ("room", "Chess: you wait for a player"),
         ("heading", "Open seats"),
         ("room", "Chess: Bob against a free seat"),
@@ -176,7 +176,7 @@ def test_the_rows_of_a_lobby() -> None:
     assert [row.text for row in lobby_rows([], mine, (), (), "i1", "", 0)] == [
         "Your matches",
         "Bob offers a rematch of Chess.",
-        "Chess: Ada against Bob, play again",
+        "Chess, play again: Ada against Bob",
     ]
     mine = MyMatches()
     found = lobby_rows(rooms, mine, (), (CHESS,), "i1", "MATE", 0)
@@ -266,7 +266,7 @@ async def test_the_lobby_is_live_and_opens_rooms() -> None:
     requests.mine = MyMatches((listed("a", ADA, BOB, turn=0),))
     async with lobby(server, requests) as screen:
         await screen.shows("Open seats", "Chess: Bob against a free seat", "You are Ada")
-        await screen.shows("Chess: Ada against Bob, your turn", "Replays", "Ada won")
+        await screen.shows("Chess, your turn: Ada against Bob", "Replays", "Ada won")
         listed_rows = screen.app.screen.query_one(OptionList)
         await screen.until(lambda: listed_rows.highlighted == 1, "the first match")
         await screen.shows("Tic-tac-toe", "X")  # the small board

@@ -12,6 +12,7 @@ from client.analyses import AnalysedPosition, AnalysisReport
 from client.api import Line
 from client.errors import Refused
 from client.terminal.colours import FIXED_COLOURS
+from client.tui.board_pane import BoardPane
 from client.tui.replay import ReplayScreen, moves_of_line
 from client.tui.requests import Requests
 from engine.rules.registry import load_game
@@ -54,7 +55,8 @@ class Canned(Requests):
             played.append(Played(move))
         outcome = position.outcome()
         over = None if outcome is None else outcome.reason
-        return Line(position.text(), tuple(views), over, tuple(played))
+        legal = () if outcome is not None else tuple(position.move_views())
+        return Line(position.text(), tuple(views), over, tuple(played), legal)
 
     async def analysis(
         self, match_id: str, on_report: Callable[[AnalysisReport], None]
@@ -129,7 +131,7 @@ async def test_other_moves_and_playing_on() -> None:
     created: list[Create] = []
     async with replay(create=created.append) as (screen, replayed):
         await screen.press("right", "m")
-        line = screen.app.screen.query_one(Input)
+        line = screen.app.screen.query_one("#replay-move", Input)
         await screen.until(lambda: line.has_focus, "the line")
         await screen.press(*"b2", "enter")
         await screen.shows("error: b2 is not legal")
@@ -152,6 +154,26 @@ async def test_other_moves_and_playing_on() -> None:
         await screen.shows("The match is over in this position: three in a row")
 
 
+async def test_other_moves_are_picked_on_the_board() -> None:
+    """After m the arrow keys walk the board and Space picks; a click picks at once. Only legal
+    moves are picked, those of the position that is shown.
+    """
+    async with replay() as (screen, replayed):
+        await screen.press("right", "m")
+        await screen.until(lambda: replayed._legal, "the legal moves")
+        await screen.press("space", "left", "down", "space")  # from b2, which is taken, to a1
+        await screen.shows("Other moves: 2. a1")
+        board = screen.app.screen.query_one(BoardPane)
+        assert board.picture is not None
+        for cell, shown in (("a1", "2. a1"), ("c3", "2. a1 3. c3")):
+            box = board.picture.boxes[cell]
+            place = (box.col + box.width // 2, box.row + box.height // 2)
+            await screen.pilot.click(BoardPane, offset=place)
+            await screen.shows(f"Other moves: {shown}")
+        await screen.press("m", "escape", "escape")
+        await screen.hides("Other moves")
+
+
 async def test_a_replay_without_a_server_for_matches_says_the_command() -> None:
     async with replay() as (screen, _):
         await screen.press("right", "y")
@@ -161,7 +183,7 @@ async def test_a_replay_without_a_server_for_matches_says_the_command() -> None:
 async def test_a_file_is_written_once(tmp_path: Path) -> None:
     """x writes a new file and never over another one."""
     async with replay() as (screen, _):
-        line = screen.app.screen.query_one(Input)
+        line = screen.app.screen.query_one("#replay-file", Input)
         for answer in ("Wrote 7 bytes", "there is a file"):
             await screen.press("x")
             await screen.until(lambda: line.has_focus, "the line")

@@ -103,7 +103,8 @@ async def test_an_evening_in_one_room() -> None:
     """Moves by typing, keys and mouse; chat, an offer, a question before resigning, a rematch."""
     room = of_two()
     async with terminal(room) as screen:
-        await screen.shows("Crosses: Ada (you)", "Noughts: Bob", "Crosses to move", "No move yet.")
+        await screen.shows("Crosses X: Ada (you)", "Noughts O: Bob", "No move yet.")
+        await screen.shows("Crosses to move", "Your move, such as b2 (or help)")
         # An answer of the bot has arrows, which are letters on the cells until the next move.
         arrows = [{"cells": ["b2"], "kind": "best"}, {"cells": ["c3"], "kind": "other"}]
         answer = {"t": "answer", "room": "r", "v": 0, "text": "Play b2.", "arrows": arrows}
@@ -114,8 +115,8 @@ async def test_an_evening_in_one_room() -> None:
         await screen.hides("   A  ", "   B  ")
         await room.act(BOB, Move("m1", 1, "a1"))
         await screen.shows("2. a1")
-        # The first key shows the cursor on the last move, a1.
-        await screen.press("up", "right", "right", "up", "space")
+        # The first key moves the cursor from the last move, a1.
+        await screen.press("right", "right", "up", "space")
         await screen.until(lambda: moves(room) == ["b2", "a1", "c2"], "a move by keys")
         await room.act(BOB, Move("m2", 3, "a3"))
         await screen.until(lambda: screen.room.model.moves, "my turn")
@@ -309,7 +310,7 @@ async def test_any_size() -> None:
             await screen.press("down" if column % 2 else "left")
         board = screen.room.query_one(BoardPane)
         await screen.until(lambda: board.cursor is not None, "a cursor")
-        await screen.shows("▐┼▌")
+        await screen.shows(">┼<")
         await screen.press("ctrl+t")
         await screen.shows("Moves", "No move yet.")
         for size in ((120, 40), (80, 24), (60, 50), (40, 12)):
@@ -337,6 +338,12 @@ async def test_keys_of_the_board() -> None:
     async with terminal(room, 100, 40) as screen:
         first = [line for line in screen.lines() if line.startswith(" 8 ")]
         assert first
+        await screen.shows("> Your move", "Esc: keys")
+        await screen.press("escape")
+        await screen.shows("KEYS: f flip")
+        await screen.hides("> Your move")
+        await screen.press("tab")
+        await screen.shows("> Your move", "Esc: keys")
         await screen.press("escape", "f")
         await screen.until(
             lambda: screen.lines()[-5].startswith("     h") or "h   " in "".join(screen.lines()),
@@ -351,6 +358,48 @@ async def test_keys_of_the_board() -> None:
         await screen.press("escape", "tab")
         await screen.press(*"flip", "enter")
         await screen.until(lambda: not screen.room._is_flipped, "turned back")
+
+
+async def test_a_tab_follows_its_end_until_the_user_scrolls() -> None:
+    """Long messages leave the board whole and do not push the end of the chat out of sight; what
+    the user has scrolled to stays, until they scroll to the end again.
+    """
+    room = of_two("chess")
+    async with terminal(room) as screen:
+        screen.room.action_show_tab(2)
+        board = [line[:36] for line in screen.lines()[2:19]]
+        for _ in range(12):
+            told = len(screen.room._log)
+            await screen.type("nonsense")
+            await screen.until(lambda told=told: len(screen.room._log) > told, "an error")
+        await screen.shows("│ commands.", "… (tab Chat)")
+        await screen.type("e2e4")
+        await screen.until(lambda: moves(room), "e2e4")
+        await room.act(BOB, Chat("c", "the end"))
+        await screen.shows("│ <Bob> the end")
+        assert [line[:3] for line in screen.lines()[2:19]] == [line[:3] for line in board]
+        await screen.press("pageup")
+        await room.act(BOB, Chat("d", "unseen"))
+        await screen.shows("<Bob> unseen")  # in the message only
+        assert not any("│ <Bob> unseen" in line for line in screen.lines())
+        await screen.press(*["pagedown"] * 3)
+        await room.act(BOB, Chat("e", "seen"))
+        await screen.shows("│ <Bob> seen")
+
+
+async def test_space_where_no_move_begins_says_so() -> None:
+    """The word is gone at the next pick."""
+    room = of_two("chess")
+    async with terminal(room) as screen:
+        await screen.click("e5")
+        await screen.shows("No move of yours begins with e5.")
+        await screen.click("e2")
+        await screen.shows("picked e2")
+        await screen.hides("No move of yours")
+        await screen.click("e4")
+        await screen.until(lambda: moves(room), "e4")
+        await screen.click("e7")
+        await screen.shows("It is not your turn.")
 
 
 async def test_the_line_completes_and_pasting_is_one_line() -> None:

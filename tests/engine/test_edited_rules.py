@@ -54,24 +54,13 @@ def compiler(monkeypatch: pytest.MonkeyPatch) -> HeldCompiler:
     return compiler
 
 
-async def test_edited_rules_are_refused(plug_in: Callable[[str, str], Path]) -> None:
-    """A worker that started after an edit refuses jobs for the old rules."""
-    file = plug_in("edited", SOURCE)
-    old = job_of("edited", limit=Limit(depth=2))
-    async with Pool(workers=1, warm=()) as own_pool:
-        assert (await own_pool.search(old)).info.score == 0
-        file.write_text(SOURCE.replace(*EDIT))
-        assert (await own_pool.search(old)).info.score == 0, (
-            "the worker has the old rules, as this process does"
-        )
-        os.kill(own_pool.pids[0], signal.SIGKILL)
-        with pytest.raises(RulesChanged):
-            await own_pool.search(old)
-        plug_in("edited", file.read_text())
-        assert (await own_pool.search(job_of("edited", limit=Limit(depth=2)))).info.score == 3
+#: The rules that are compiled before the edit, and after it.
+COMPILED = {
+    when: f"{SOURCE}# compiled {when} {RUN}\n" for when in ("before the edit", "after the edit")
+}
 
 
-@pytest.mark.parametrize("compiled", ["before the edit", "after the edit"])
+@pytest.mark.parametrize("compiled", COMPILED)
 async def test_a_worker_with_the_old_rules_searches_uncompiled(
     plug_in: Callable[[str, str], Path], compiler: HeldCompiler, compiled: str
 ) -> None:
@@ -79,7 +68,7 @@ async def test_a_worker_with_the_old_rules_searches_uncompiled(
 
     It cannot load their compiled search after the edit, and it refuses jobs with their own limits.
     """
-    file = plug_in("edited", f"{SOURCE}# compiled {compiled} {RUN}\n")
+    file = plug_in("edited", COMPILED[compiled])
     jobs = [job_of("edited", level=level) for level in (1, 3)]
     job_with_limit = job_of("edited", limit=Limit(depth=2))
     async with Pool(workers=1, warm=()) as own_pool:
@@ -100,6 +89,30 @@ async def test_a_worker_with_the_old_rules_searches_uncompiled(
         os.kill(own_pool.pids[0], signal.SIGKILL)
         with pytest.raises(RulesChanged):
             await own_pool.search(jobs[0])
+
+
+async def test_edited_rules_are_refused(
+    plug_in: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that started after an edit refuses jobs for the old rules."""
+    source = COMPILED["before the edit"]  # which the test before has compiled
+    file = plug_in("edited", source)
+    old = job_of("edited", limit=Limit(depth=2))
+    async with Pool(workers=1, warm=()) as own_pool:
+        assert (await own_pool.search(old)).info.score == 0
+        file.write_text(source.replace(*EDIT))
+        assert (await own_pool.search(old)).info.score == 0, (
+            "the worker has the old rules, as this process does"
+        )
+        os.kill(own_pool.pids[0], signal.SIGKILL)
+        with pytest.raises(RulesChanged):
+            await own_pool.search(old)
+        plug_in("edited", file.read_text())
+        compiler = HeldCompiler()
+        monkeypatch.setattr(
+            WorkerProcess, "send", lambda process, command: compiler.hold(process, command)
+        )
+        assert (await own_pool.search(job_of("edited", level=3))).info.score == 3, "uncompiled"
 
 
 def test_edited_data_is_not_searched_uncompiled(

@@ -26,6 +26,7 @@ from engine.search.uncompiled import percent, plays_in_full
 from engine.teach.lessons.catalogue import LESSONS
 from engine.tune import __main__ as tune_command
 from engine.tune import speed
+from engine.tune.errors import TuneError
 from engine.win_chance import FALLBACK_SCALE, scale_of
 
 #: The rules of a game of another distribution, with eight levels and without a table of its own.
@@ -178,6 +179,20 @@ def test_the_speed_of_an_uncompiled_search() -> None:
     assert nodes % speed.ROUNDED_TO == 0
 
 
+@pytest.mark.long
 def test_the_time_to_compile() -> None:
     """A process of its own compiles the game with an empty cache and reports its processor time."""
-    assert speed.compile_cpu_s(load_game("tic-tac-toe")) > 0
+    assert speed.compile_cpu_s(load_game("tic-tac-toe")) > 1
+
+
+def test_the_time_to_compile_is_one_number(
+    plug_in: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The process prints the time alone; that of a game that it cannot load is a TuneError."""
+    speed.main("tic-tac-toe")
+    assert float(capsys.readouterr().out) >= 0
+    path = planted(plug_in, None)
+    game = load_game("planted")
+    path.with_name("plugged_planted.py").write_text("this is not a rules file")
+    with pytest.raises(TuneError, match="planted cannot be compiled"):
+        speed.compile_cpu_s(game)

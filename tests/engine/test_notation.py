@@ -55,7 +55,10 @@ MEANT: dict[str, dict[str, tuple[str, ...]]] = {
                  "e4 ; a remark",
                  "♙e4", "♟e4", "♙e2-e4", "Pe4", "pe4", "\uff45\uff14", "\uff25\uff14",
                  "\u00a0e4\u00a0", "\u200ee4\u200b", "\ufeffe4", "4e", "e4 (=)",
-                 "pawn e4", "Pawn to e4", "e2 to e4"),
+                 "pawn e4", "Pawn to e4", "e2 to e4", "\u0435\u0034", "\u04152-\u04154",
+                 "e2\u2192e4", "e4\u25a1", "e4 \u2a72"),
+        "c2c4": ("\u04414", "c2-\u04414"),
+        "a2a4": ("\u04304", "\u0430\u0032\u0430\u0034"),
         "g1f3": ("nf3", "NF3", "N f3", "Nf3!", "ng1f3", "NG1F3", "Ng1-f3", "♘f3", "♞f3",
                  "♘\ufe0ef3", "Sf3", "sf3", "Cf3", "Jf3", "S g1-f3", "\u041af3", "\u043af3",
                  "1.Nf3", "1. sf3", "knight f3", "Knight to F3"),
@@ -63,9 +66,10 @@ MEANT: dict[str, dict[str, tuple[str, ...]]] = {
     "castling": {
         "e1g1": ("o-o", "0-0", "O\u2013O", "o\u2212o", "0\u20140", "oo", "OO", "00", "o o", "O-O!",
                  "0-0+", "O-0", "\u041e-\u041e", "e1h1", "E1H1", "Kg1", "kg1", "Ke1g1", "Ke1-g1",
-                 "1. O-O", "e1-g1"),
+                 "1. O-O", "e1-g1", "0 - 0", "O \u2013 O", "castle kingside", "Castles short",
+                 "short castling", "king-side castle"),
         "e1c1": ("o-o-o", "0-0-0", "O\u2013O\u2013O", "ooo", "000", "o o o", "e1a1", "Kc1",
-                 "0-0-0#"),
+                 "0-0-0#", "0 - 0 - 0", "castles queenside", "long castle!"),
         "b7a8q": ("bxa8=q", "bxa8q", "bxa8=Q+", "bxa8(Q)", "bxa8/Q", "BXA8=Q", "ba8=Q", "ba8q",
                   "b7a8Q", "b7xa8=Q", "bxa8=D", "bxa8D", "bxa=Q", "b7:a8Q", "b\u00d7a8=Q"),
         "b7b8n": ("b8=n", "b8N", "b8n", "b8=C", "b8=knight", "b8 knight"),
@@ -100,7 +104,7 @@ MEANT: dict[str, dict[str, tuple[str, ...]]] = {
     "morris": {"d2": ("D2", "d 2", "2d")},
     "dots": {"a1b1": ("A1B1", "a1-b1", "a1 b1", "b1a1", "b1-a1"), "a1a2": ("a2 a1",)},
     "sticks": {"3x2": ("3X2", "3 2", "3-2", "3,2", "3.2", "3\u00d72")},
-    "breakthrough": {"a2a3": ("a2-a3", "A2A3", "a2 a3"), "a2b3": ("a2xb3", "a2:b3")},
+    "breakthrough": {"a2a3": ("a2-a3", "A2A3", "a2 a3"), "a2b3": ("a2xb3", "a2:b3", "axb3", "ab3")},
     "friends": {"one": ("One", "ONE ", "o")},
     "signs": {"rock": ("Rock", "r", "ROCK!")},
 }  # fmt: skip
@@ -180,7 +184,8 @@ def test_an_illegal_move_is_refused_with_the_reason(name: str) -> None:
         assert reason in str(refused.value)
 
 
-@pytest.mark.parametrize("text", ["", " ", "hello", "king", "zz", "x" * 5000, "{}", "1.", "♔", "?"])
+@pytest.mark.parametrize("text", ["", " ", "hello", "king", "zz", "x" * 5000, "{}", "1.", "♔", "?",
+                                  "\U0001f434f3", "\U0001fa04f3"])  # fmt: skip
 def test_what_is_no_move_is_refused(text: str) -> None:
     """The message says how a move is written."""
     with pytest.raises((MalformedMove, AmbiguousMove), match=r"written like|characters|can be"):

@@ -48,9 +48,20 @@ def without_time(result: Result) -> tuple[object, ...]:
 SOURCE = PLANTED.replace('"planted"', '"pooled"')
 #: The same rules, compiled once for several tests.
 ONCE = f"{SOURCE}# once in {RUN}\n"
-#: Faulty bodies of `evaluate`.
+#: Rules that no test before `test_a_compiler_that_dies_is_restarted` uses.
+SCORES_3 = SOURCE.replace("    return 0\n", "    return 3\n") + f"# scores 3 in {RUN}\n"
+#: Faulty bodies of `evaluate`. The first one raises once both sides have a piece, and never returns
+#: once the side on turn has two.
 FAULTY = {
-    "raises": "    if s[0] & FULL and s[1]:\n        raise ValueError('faulty')\n    return 0\n",
+    "raises": (
+        "    n = 0\n"
+        "    if s[0] & FULL and s[1]:\n"
+        "        n = 1 if s[0] & (s[0] - ONE) else 0\n"
+        "        while n > 0:\n"
+        "            n = (n & 7) + 1\n"
+        "        raise ValueError('faulty')\n"
+        "    return n\n"
+    ),
     "does not compile": "    return {}.get(s[0], 0)\n",
 }
 
@@ -83,6 +94,19 @@ async def test_a_game_that_cannot_be_loaded_fails_alone(
         assert (await own_pool.search(job_of("tic-tac-toe", level=1))).move
 
 
+async def test_a_compiler_that_dies_is_restarted(plug_in: Callable[[str, str], Path]) -> None:
+    """The death of the compiling process delays a game but does not fail it."""
+    plug_in("pooled", SCORES_3)
+    async with Pool(workers=1, warm=()) as own_pool:
+        waiting = asyncio.create_task(own_pool.search(job_of("pooled", limit=Limit(depth=2))))
+        await until(lambda: own_pool.warm_state("pooled") == "warming")
+        process = own_pool._warmer.process
+        assert process is not None
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        assert (await waiting).info.score == 3
+
+
 async def test_a_game_that_keeps_failing_is_quarantined(
     plug_in: Callable[[str, str], Path],
 ) -> None:
@@ -112,36 +136,19 @@ async def test_a_game_that_keeps_failing_is_quarantined(
         with pytest.raises(GameQuarantined, match=r"pooled gets no more searches.*faulty"):
             await own_pool.search(working)
         assert (await own_pool.search(timed_job(50))).move
-        plug_in("pooled", SOURCE)
+        plug_in("pooled", SCORES_3)
         os.kill(own_pool.pids[0], signal.SIGKILL)  # this worker has the old rules
-        assert (await own_pool.search(job_of("pooled", limit=Limit(depth=3)))).move
-
-
-async def test_a_compiler_that_dies_is_restarted(plug_in: Callable[[str, str], Path]) -> None:
-    """The death of the compiling process delays a game but does not fail it."""
-    plug_in("pooled", SOURCE.replace("    return 0\n", "    return 3\n"))
-    async with Pool(workers=1, warm=()) as own_pool:
-        waiting = asyncio.create_task(own_pool.search(job_of("pooled", limit=Limit(depth=2))))
-        await until(lambda: own_pool.warm_state("pooled") == "warming")
-        process = own_pool._warmer.process
-        assert process is not None
-        assert process.pid is not None
-        os.kill(process.pid, signal.SIGKILL)
-        assert (await waiting).info.score == 3
+        assert (await own_pool.search(job_of("pooled", limit=Limit(depth=2)))).info.score == 3
 
 
 async def test_rules_that_never_return_are_killed(plug_in: Callable[[str, str], Path]) -> None:
     """An endless loop in compiled rules gets its worker killed; the job fails after three tries."""
-    plug_in(
-        "pooled",
-        SOURCE.replace(
-            "    return 0\n", "    n = 1\n    while n > 0:\n        n = (n & 7) + 1\n    return n\n"
-        ),
-    )
+    plug_in("pooled", SOURCE.replace("    return 0\n", FAULTY["raises"]))
+    job = replace(job_of("pooled", limit=Limit(time_ms=100)), moves=("a1", "b1", "a2", "b2"))
     async with Pool(workers=1, warm=()) as own_pool:
         await own_pool.warm("pooled")
         with pytest.raises(SearchFailed, match="3 workers"):
-            await own_pool.search(job_of("pooled", limit=Limit(time_ms=100)))
+            await own_pool.search(job)
         assert (await own_pool.search(timed_job(50))).move
 
 
@@ -150,7 +157,8 @@ async def test_a_cold_game_is_played_uncompiled(
 ) -> None:
     """A game's first job starts its compilation; until its end low levels are played as usual.
 
-    Other levels search less deeply and set `warming`, and a job with its own limits waits.
+    Other levels search less deeply and set `warming`, and a job with its own limits waits. The only
+    worker answers the jobs of other games while another process compiles.
     """
     plug_in("pooled", ONCE)
     states: list[WarmState] = []
@@ -165,7 +173,9 @@ async def test_a_cold_game_is_played_uncompiled(
 
     monkeypatch.setattr(WorkerProcess, "send", hold)
     async with Pool(
-        workers=1, warm=(), on_warm=lambda game_id, state: states.append(state)
+        workers=1,
+        warm=(),
+        on_warm=lambda game_id, state: states.append(state) if game_id == "pooled" else None,
     ) as own_pool:
         assert own_pool.warm_state("pooled") == "cold"
         low = [await own_pool.search(job_of("pooled", level=level)) for level in (1, 2)]
@@ -187,6 +197,9 @@ async def test_a_cold_game_is_played_uncompiled(
         waiting = asyncio.create_task(own_pool.search(job_of("pooled", limit=Limit(depth=9))))
         await until(lambda: own_pool.waiting_count == 1)
         send(*held.pop())
+        for _ in range(4):
+            assert (await own_pool.search(job_of("tic-tac-toe", "other", level=1))).move
+        assert own_pool.warm_state("pooled") == "warming"
         info = (await waiting).info
         assert (info.score, info.depth, info.warming) == (0, 9, False)
         assert states == ["warming", "warm"]
@@ -199,9 +212,12 @@ async def test_a_cold_game_is_played_uncompiled(
 
 @pytest.mark.parametrize("loss", [pytest.param("damaged", marks=pytest.mark.long), "missing"])
 async def test_a_game_that_the_cache_has_lost(
-    plug_in: Callable[[str, str], Path], loss: str
+    plug_in: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch, loss: str
 ) -> None:
-    """A game that the cache has lost is compiled again; until then it is played uncompiled."""
+    """A game that the cache has lost is compiled again; until then it is played uncompiled.
+
+    The missing files come back when the compiler is told to compile, which would take seconds.
+    """
     plug_in("pooled", ONCE)
     game = load_game("pooled")
     states: list[WarmState] = []
@@ -210,13 +226,24 @@ async def test_a_game_that_the_cache_has_lost(
     ) as own_pool:
         await own_pool.warm("pooled")
         folder, tag = code_cache.code_folder(), code_cache.tag_of("pooled", game.digest)
-        files = code_cache.code_files(folder, tag)
-        assert files
-        for file in files:
+        content = {file: file.read_bytes() for file in code_cache.code_files(folder, tag)}
+        sums = next(folder.glob(f"{tag}.sums"))
+        content[sums] = sums.read_bytes()
+        assert len(content) > 1
+        send = WorkerProcess.send
+
+        def restore(process: WorkerProcess, command: WorkerCommand) -> None:
+            if isinstance(command, CompileCommand):
+                for file, code in content.items():
+                    file.write_bytes(code)
+            send(process, command)
+
+        for file in code_cache.code_files(folder, tag):
             if loss == "damaged":
-                file.write_bytes(file.read_bytes()[:-1])
+                file.write_bytes(content[file][:-1])
             else:
                 file.unlink()
+                monkeypatch.setattr(WorkerProcess, "send", restore)
         result = await own_pool.search(job_of("pooled", level=3))
         assert result.info.warming
         await own_pool.warm("pooled")
@@ -290,27 +317,6 @@ async def test_lower_priority() -> None:
     )
     output, _ = await running.communicate()
     assert int(output) == max(IDLE_NICE, os.nice(0))
-
-
-async def test_a_game_is_compiled_while_others_play(plug_in: Callable[[str, str], Path]) -> None:
-    """The only worker answers jobs while another process compiles a game."""
-    plug_in("pooled", f"{SOURCE}# not compiled before in this run\n")
-    states: list[WarmState] = []
-    async with Pool(
-        workers=1, warm=(), on_warm=lambda game_id, state: states.append(state)
-    ) as own_pool:
-        await own_pool.warm("othello")
-        await until(lambda: own_pool.ready_worker_count == 1)
-        states.clear()
-        cold = asyncio.create_task(own_pool.search(job_of("pooled", limit=Limit(depth=3))))
-        await until(lambda: own_pool.warm_state("pooled") == "warming")
-        answer_count = 0
-        while own_pool.warm_state("pooled") == "warming":
-            answer_count += bool((await own_pool.search(timed_job(20, "other"))).move)
-        assert answer_count > 3
-        await until(lambda: len(states) >= 2)  # the pool reports a state in the loop's next round
-        assert states == ["warming", "warm"]
-        assert (await cold).move
 
 
 async def test_code_of_another_installation_is_not_used(

@@ -13,7 +13,7 @@ from engine.conformance.checks import playouts
 from engine.game import Game
 from engine.games import connect_four
 from engine.rules.registry import load_game
-from engine.search import layout, parameters
+from engine.search import kernel, layout
 from engine.search.driver import Control, Searcher, Table
 from engine.search.features import ALL, BASIC, EXTENSIONS, QUIESCENCE, SOUND
 from engine.search.job import MATE, Limit, SearchFailed
@@ -283,17 +283,21 @@ def tactical(s: State, buf: Any) -> int:
 """
 
 
-def test_a_search_without_quiet_positions_ends(plug_in: Callable[[str, str], Path]) -> None:
+def test_a_search_without_quiet_positions_ends(
+    plug_in: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In a game without quiet positions depth 1 ends soon, although no limit stops it.
 
-    The node limit stops depth 2.
+    The node limit stops depth 2. The search is not compiled, so it has a limit of fewer nodes.
     """
+    quiet_nodes = 500
+    monkeypatch.setattr(kernel, "QUIET_NODES", quiet_nodes)
     plug_in(
         "noisy",
         CONNECT_FOUR.replace('NAME = "connect-four"', 'NAME = "noisy"') + NOISY,
     )
-    searcher = Searcher(load_game("noisy"))
-    for nodes, max_nodes in ((1, parameters.QUIET_NODES + 7**3), (100_000, 100_000)):
+    searcher = Searcher(load_game("noisy"), compiled=False)
+    for nodes, max_nodes in ((1, quiet_nodes + 7**3), (2500, 2500)):
         report = searcher.search(searcher.game.start(), Limit(nodes=nodes), Table(14), Control())
-        assert parameters.QUIET_NODES <= searcher._works[0].nodes <= max_nodes
+        assert quiet_nodes <= searcher._works[0].nodes <= max_nodes
         assert (report.depth, len(report.moves)) == (1, 7)

@@ -79,6 +79,8 @@ class MatchClock:
     """The clock of one match. `faults` has what its events say wrongly."""
 
     control: str
+    #: Between which times the first turn of a side is due.
+    first_turn_ms: tuple[int, int] = FIRST_TURN_MS
     turn: int | None = None
     since: int = 0
     #: Time that the present turn has used before `since`, and what of it the present move has.
@@ -166,7 +168,7 @@ class MatchClock:
     def available(self) -> int:
         """The time after `since` at which the side to move falls."""
         if not self.runs:
-            least, most = FIRST_TURN_MS
+            least, most = self.first_turn_ms
             return max(0, min(most, max(least, self.stages[0].base // 10)) - self.used)
         assert self.turn is not None
         side, last = self.sides[self.turn], len(self.stages) - 1
@@ -286,11 +288,18 @@ class MatchClock:
                 yield f"I23: seat {seat} ends with {left[seat]} ms, it had {side.left}"
 
 
-def start_clock(started: Message) -> MatchClock | None:
+def first_turn_of(description: Message) -> tuple[int, int]:
+    """Between which times the first turn of each side is due in this room."""
+    if description.get("one_screen"):
+        return 86_400_000, 86_400_000
+    return (120_000, 120_000) if description["visibility"] == "unlisted" else FIRST_TURN_MS
+
+
+def start_clock(started: Message, first_turn_ms: tuple[int, int]) -> MatchClock | None:
     """Returns the clock of a match, by its first event; None for one without a clock."""
     if "clock" not in started:
         return None
-    clock = MatchClock(started["clock"], since=started["at"])
+    clock = MatchClock(started["clock"], first_turn_ms, since=started["at"])
     if list(started["clocks_ms"]) != [side.left for side in clock.sides]:
         clock.faults.append(f"I23: {started['clock']} starts with {started['clocks_ms']}")
     return clock

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from tests.oracle.clocks import MatchClock, start_clock
+from tests.oracle.clocks import MatchClock, first_turn_of, start_clock
 from tests.oracle.referee import IllegalMove, Referee, new_referee
 
 Message = dict[str, Any]
@@ -67,6 +67,7 @@ class RoomLog:
         self.options: dict[str, str] = joined["description"]["options"]
         self.is_one_screen: bool = joined["description"].get("one_screen", False)
         self.allows_takebacks: bool = joined["description"].get("takeback", True)
+        self.first_turn_ms = first_turn_of(joined["description"])
         self.events: dict[int, Message] = {}
         #: The clock of the last match.
         self._clock: MatchClock | None = None
@@ -147,7 +148,7 @@ class RoomLog:
                 case kind:
                     self._fault("I3", f"an event of kind {kind} at v {v}")
             if event["kind"] == "started":
-                self._clock = start_clock(event)
+                self._clock = start_clock(event, self.first_turn_ms)
             if self._clock is not None and event.get("match") == state.match:
                 self._clock.follow(event, event["at"])
                 self.faults += [f"{each}, at v {v}" for each in self._clock.faults]

@@ -5,6 +5,7 @@ Every client sees every event exactly once.
 """
 
 import asyncio
+import itertools
 import json
 import random
 import signal
@@ -169,19 +170,23 @@ async def test_clients_while_messages_are_duplicated_and_reordered(
 class Chatter:
     """Ada chats on one node; Ben, on another node, records when the lines arrive."""
 
-    def __init__(self, ada: Socket, ben: Socket, room: str) -> None:
+    def __init__(self, ada: Socket, ben: Socket, room: str, head_v: int) -> None:
         #: The time of the ack of each line, by v.
         self.acked_s: dict[int, float] = {}
         #: The time at which Ben received each line, by v.
         self.received_at_s: dict[int, float] = {}
         #: The v of each received line, in the order of arrival.
         self.received: list[int] = []
-        self._ada, self._ben, self._room = ada, ben, room
+        self._ada, self._ben, self._room, self._head_v = ada, ben, room, head_v
         self._arrived = asyncio.Event()
 
     async def say(self) -> int:
         """Sends a chat message; returns its v."""
-        ack = await self._ada.ack("chat", room=self._room, text="hello")
+        return await self._send("chat", text="hello")
+
+    async def _send(self, command: str, **fields: object) -> int:
+        """Sends a command that makes one event; returns its v."""
+        ack = await self._ada.ack(command, room=self._room, **fields)
         self.acked_s[ack["v"]] = asyncio.get_running_loop().time()
         return int(ack["v"])
 
@@ -192,17 +197,25 @@ class Chatter:
             await self._arrived.wait()
 
     async def talk(self, until: "asyncio.Task[None]") -> None:
-        """Chats until the task ends, then waits for the last line."""
-        while not until.done():
+        """Chats until the task ends, then waits for the last line.
+
+        A room takes 2,000 events without a move, so in between a move is played and taken back.
+        """
+        for line in itertools.count(1):
             last = await self.say()
-            await asyncio.sleep(0.05)  # a room takes 2,000 events without a move
+            if until.done():
+                break
+            if line % 1_000 == 0:
+                await self._send("move", ply=0, move="b2")
+                await self._send("takeback", ply=1)
+            await asyncio.sleep(0.05)
         await self.until_received(last)
 
     async def listen(self) -> None:
         """Records the lines that Ben receives."""
         while True:
             message = json.loads(await self._ben.connection.recv())
-            if message["t"] == "event" and message["v"] in range(3, 10**9):
+            if message["t"] == "event" and message["v"] > self._head_v:
                 self.received.append(message["v"])
                 self.received_at_s[message["v"]] = asyncio.get_running_loop().time()
                 self._arrived.set()
@@ -215,9 +228,9 @@ class Chatter:
 @asynccontextmanager
 async def chatting(nodes: tuple[Node, Node]) -> AsyncIterator[Chatter]:
     async with nodes[0].guest(name="Ada") as ada, nodes[1].guest(name="Ben") as ben:
-        room = (await ada.ack("create", game="tic-tac-toe"))["room"]
-        await ben.ack("join", room=room)
-        chatter = Chatter(ada, ben, room)
+        created = await ada.ack("create", game="tic-tac-toe", one_screen=True)
+        await ben.ack("join", room=created["room"])
+        chatter = Chatter(ada, ben, created["room"], created["v"])
         listening = asyncio.create_task(chatter.listen())
         try:
             yield chatter

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.oracle.clocks import start_clock
+from tests.oracle.clocks import FIRST_TURN_MS, start_clock
 from tests.support.golden_logs import CLOCKS, read
 
 Message = dict[str, Any]
@@ -26,7 +26,7 @@ def faults_of(events: list[Message]) -> list[str]:
     for event in events:
         if event["kind"] == "started":
             faults += clock.faults if clock else []
-            clock = start_clock(event)
+            clock = start_clock(event, FIRST_TURN_MS)
         if clock is not None and "match" in event:
             clock.follow(event, event["at"])
     return faults + (clock.faults if clock else [])

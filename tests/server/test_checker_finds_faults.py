@@ -346,6 +346,7 @@ def everyone_has_gone(patch: Patch) -> FakeServer:
     """Claims are accepted against players who are connected."""
     patch.setattr(Absences, "find", lambda self, identity: Absence(0, 0))
     patch.setattr(load, "CLAIMS", history.CLAIMS * 30)
+    patch.setattr(load, "ENDS_WEIGHT", 30)
     return FakeServer()
 
 

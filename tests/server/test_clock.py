@@ -18,6 +18,7 @@ from server.rooms.clock import (
     follow_pass,
     gain_of,
     hold,
+    patience_ms,
     press,
     release,
     sides_at,
@@ -277,7 +278,7 @@ def test_the_first_turns_are_free_but_due() -> None:
     """Until both sides have finished a turn nobody is charged, and each first turn is due in a
     tenth of the base, between 10 and 30 seconds; a turn that is begun is not finished.
     """
-    due = [first_turn_ms(match_of(text).clock.control) for text in ("60", "200", "3600", "0+5")]
+    due = [first_turn_ms(match_of(text).clock) for text in ("60", "200", "3600", "0+5")]
     assert due == [10_000, 20_000, 30_000, 10_000]
     match = match_of("60+2")
     assert match.play(6_000, ends_turn=False) is not None
@@ -287,6 +288,20 @@ def test_the_first_turns_are_free_but_due() -> None:
     assert [side.left_ms for side in match.clock.sides] == [60_000, 60_000]
     assert match.clock.runs
     assert match_of("60").play(10_000) is None
+
+
+def test_friends_wait_for_each_other() -> None:
+    """In a room that only people with its link find a first turn is due in two minutes, on one
+    screen in a day, whatever the control.
+    """
+    control = parse_control("60")
+    assert control is not None
+    for visibility, one_screen, due in (
+        ("public", False, 10_000), ("unlisted", False, 120_000),
+        ("unlisted", True, 86_400_000), ("public", True, 86_400_000),
+    ):  # fmt: skip
+        clock = start_clock(control, 0, 500, patience_ms(visibility, one_screen))
+        assert deadline_ms(clock) == 500 + due
 
 
 def test_a_forced_pass_costs_and_earns_nothing() -> None:

@@ -226,6 +226,11 @@ def test_a_side_that_does_not_show_up_gives_no_result() -> None:
     played.append(over)
     played.do(ADA, plain(Stand))
     assert [type(event) for event in played.do(CYD, sit(0))] == [SeatTaken, Started]
+    by_link = seated(clock="600", visibility="unlisted")
+    wait(by_link, 119_999)
+    assert tick(by_link) == []
+    wait(by_link, 120_000)
+    assert [event.how for event in tick(by_link) if isinstance(event, Finished)] == ["noshow"]
 
 
 def test_nobody_ends_a_match_with_no_time_left() -> None:

@@ -372,10 +372,12 @@ async def test_programs_find_the_frame_of_a_match() -> None:
         asked = quote(f"{page}?ply=3&flip=1&x=%22%3E")
         small = await get(node, f"/api/oembed?url={asked}&maxwidth=300&maxheight=250")
         assert (small["width"], small["height"]) == (300, 250)
+        assert await get(node, f"/api/oembed?url=/match/{ids[0]}") == found
         assert f'/embed/match/{ids[0]}?ply=3&amp;flip=1" ' in small["html"]
         others = (
             "", "x", "http://other.test/match/id2", f"{page}/more", "http://[", "a" * 5000,
             f"ftp://{node.host}/match/{ids[0]}", f"http://{node.host}/room/id2",
+            f"//other.test/match/{ids[0]}", f"/room/{ids[0]}",
         )  # fmt: skip
         for url in others:
             code = await refusal(node, f"/api/oembed?url={quote(url)}")

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import sqlite3
 from contextlib import closing
 from io import BytesIO
@@ -102,6 +103,29 @@ async def test_a_cookie_of_the_old_name_is_read_and_left_alone() -> None:
         browser.cookies[OLD_COOKIE] = "overwritten by an earlier version"
         assert (await browser.open(node)).json["identity"] == identity
         assert await browser.identities(node) == {identity}
+
+
+def read_by_43418d3a(browser: Browser) -> str | None:
+    """The token that a node of 43418d3a finds in a browser's cookies, as written there."""
+    values = re.findall(r"(?:^|;)\s*plyroom=([^;]*)", browser.headers["Cookie"])
+    return values[-1].strip().strip('"') or None if values else None
+
+
+async def test_a_guest_of_this_version_is_a_stranger_on_an_older_node() -> None:
+    """In a rolling upgrade an older node reads nothing of this version's cookie and makes a guest
+    of its own; both nodes then keep theirs. A guest from before the upgrade is the same on both.
+    """
+    async with serve() as node:
+        browser = Browser()
+        identity = (await browser.open(node)).json["identity"]
+        assert read_by_43418d3a(browser) is None
+        older_identity, token = await token_of(node, "Ada")
+        browser.cookies[OLD_COOKIE] = token  # the older node has made this guest
+        assert read_by_43418d3a(browser) == token
+        assert (await browser.open(node)).json["identity"] == identity
+        earlier = Browser(plyroom=token)
+        assert (await earlier.open(node)).json["identity"] == older_identity
+        assert read_by_43418d3a(earlier) == token
 
 
 async def test_a_cookie_of_the_old_name_may_be_another_servers() -> None:

@@ -26,6 +26,7 @@ from server.runtime.requests import Request
 from server.settings import SettingError, Settings, settings_from_env
 from tests.support.fake_server import Client, FakeServer, Fault, virtual
 from tests.support.node import Http, Node, Response, serve
+from tests.support.raw_websocket import handshake
 
 ADDRESS, OTHER_ADDRESS = "192.0.2.1", "192.0.2.2"
 #: The tests' own address counts as a trusted proxy, so that they can claim any address.
@@ -264,6 +265,21 @@ async def test_too_many_sockets_of_an_address_are_refused() -> None:
             await node.get("/livez")
         async with node.socket(forwarded_for(ADDRESS)) as socket:
             await socket.hello()
+
+
+async def test_a_connection_that_ends_in_its_handshake_is_not_counted() -> None:
+    """A client that sends its handshake and the end of its data at once takes no socket for good.
+
+    Its connection may be closed by the time the handshake is answered.
+    """
+    async with serve(limit_sockets=3, proxies=PROXIES) as node:
+        for _ in range(10):
+            async with node.http() as http:
+                http.writer.write(handshake(node.host, f"X-Forwarded-For: {ADDRESS}"))
+                http.writer.write_eof()
+                await http.reader.read()
+        await node.get("/livez")
+        assert not node.hub.limits.sockets._open
 
 
 async def test_get_ws_gives_the_reason_for_a_refused_handshake() -> None:

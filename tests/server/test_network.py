@@ -189,7 +189,8 @@ def test_what_is_printed(
     assert lines[0] == f"Plyroom is at {first}"
     assert lines[-1].startswith("Everything is kept in ")
     is_shared = host in ("", "::", "0.0.0.0")
-    assert len(lines) == (3 if url or is_shared else 2)
+    assert lines[-2] == f"In a terminal: plyroom --url {first.removesuffix('/')}"
+    assert len(lines) == (4 if url or is_shared else 3)
     if url:
         assert lines[1] == "Others open https://play.example.org/"
     elif is_shared and in_container:

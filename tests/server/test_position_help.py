@@ -191,7 +191,7 @@ async def answer_to(client: Client, v: int) -> Message:
 
 async def check_silence(name: str, is_rated: bool) -> None:
     """Asks a command in a match of two people, as a player and as a spectator."""
-    reason = "a rated match" if is_rated else "host has not allowed help"
+    reason = "a rated match" if is_rated else "without help"
     fake = FakeServer().unlimited()
     async with fake.hub() as hub, bot_of(hub):
         ada, ben, cyd = Client(hub, "ada"), Client(hub, "ben"), Client(hub, "cyd")

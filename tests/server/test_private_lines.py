@@ -226,7 +226,7 @@ async def test_between_people_the_bot_answers_those_who_call_it() -> None:
         assert castling["text"].startswith("Castling: a king that has not moved")
         winning = await private_answer(ada, room, "@bot who is winning?")
         assert winning["text"] == (
-            "Two people play each other, and the host has not allowed help with positions;"
+            "In this room two people play each other without help;"
             " ask again when the match is over."
         )
         trains = await private_answer(ada, room, "bot, do you like trains?")

@@ -89,7 +89,7 @@ from server.rooms.model import (
 from server.runtime.projections import log_entry, projections
 from server.store.base import AUTHOR, SPECTATORS
 from server.time_controls import format_control
-from tests.oracle.clocks import MatchClock, start_clock
+from tests.oracle.clocks import FIRST_TURN_MS, MatchClock, start_clock
 from tests.oracle.referee import IllegalMove, Referee, new_referee
 from tests.support.room_log import (
     ADA,
@@ -711,7 +711,7 @@ class RoomMachine(RuleBasedStateMachine):
         """Follows the clock of the match as the history checker does, by code of its own."""
         event = {"at": at_ms, **msgspec.json.decode(body)}
         if event["kind"] == "started":
-            self.clock_apart = start_clock(event)
+            self.clock_apart = start_clock(event, FIRST_TURN_MS)
         if self.clock_apart is not None and event.get("match") is not None:
             self.clock_apart.follow(event, at_ms)
             assert self.clock_apart.faults == []

@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.rules.registry import load_game
 from server.bot.bot import KNOWN_QUESTIONS
 from server.commands import AiSeat, MySeat, OpenSeat
 from server.questions import parse_question
@@ -44,6 +45,21 @@ async def test_questions_between_people_are_theirs(opponent: AiSeat | OpenSeat) 
         await ask(ben, room, "do you like trains?")
         await run_ready_tasks()
         assert ada.of("answer") == ben.of("answer") == []
+
+
+@virtual
+async def test_how_to_win_is_answered_in_a_sentence() -> None:
+    """The answer to the example of the bot's introduction is the goal alone, and where the rules
+    are.
+    """
+    fake = FakeServer()
+    async with fake.hub() as hub, bot_of(hub):
+        ada = Client(hub, "ada")
+        room = await ada.create(game="chess", seats=(MySeat(), OpenSeat()))
+        await ada.ack(ada.join(room))
+        answer = await private_answer(ada, room, "@bot, how do I win?")
+        goal = load_game("chess").goal
+        assert answer["text"] == f"{goal}\n/rules gives all rules."
 
 
 def test_the_questions_that_the_answer_names_are_understood() -> None:

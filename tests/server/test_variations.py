@@ -22,10 +22,11 @@ async def test_a_line_beside_a_match_is_drawn_to_its_end() -> None:
         assert line["views"][0] == stored["views"][0]["view"]
         assert sorted(line["views"][2]["pieces"]) == ["a1", "b1", "b2", "c3"]
         assert line["over"] is None
+        assert sorted(move["id"] for move in line["legal"]) == ["a2", "a3", "b3", "c1", "c2"]
         start = await get(node, f"/api/position?game=tic-tac-toe&start={quote(line['start'])}")
         assert start["view"]["pieces"] == line["views"][2]["pieces"]
         won = await get(node, f"/api/matches/{ids[0]}/variation?ply=4&moves=a3")
-        assert won["over"] == "three in a row"
+        assert (won["over"], won["legal"]) == ("three in a row", [])
 
 
 @pytest.mark.parametrize(

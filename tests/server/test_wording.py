@@ -301,11 +301,14 @@ def test_stored_thoughts_are_read_back(game_id: str) -> None:
 
 def test_a_careless_move_is_named_exactly_where_the_level_slipped() -> None:
     """A note stands where the level's seed looked one move ahead and the best move that it found
-    was not played. The move is called careless only if that search found it to be worse.
+    was not played. The move is called careless only if that search found it to be worse, by what
+    the chances to win show.
     """
     game = load_game("chess")
-    moves = (RootMove("e5", 10), RootMove("a6", 4), RootMove("h6", 10, "upper"))
-    report = StoredThought(depth=1, score=10, pv=("e5",), moves=moves)
+    moves = (
+        RootMove("e5", 90), RootMove("a6", -90), RootMove("h6", 90, "upper"), RootMove("d5", 88),
+    )  # fmt: skip
+    report = StoredThought(depth=1, score=90, pv=("e5",), moves=moves)
 
     def note(level: int | None, seed: int, move: str, report: StoredThought = report) -> str:
         return careless_note(game, level, seed, "digest", report, move)
@@ -322,6 +325,7 @@ def test_a_careless_move_is_named_exactly_where_the_level_slipped() -> None:
         assert note(level, seed, "e5") == "", "it played the best move that it found"
         looked = f"Level {level} looked one move ahead here, on purpose."
         assert note(level, seed, "h6") == note(level, seed, "d6") == looked
+        assert note(level, seed, "d5") == looked, "nobody sees the difference"
         for depth in (0, 5):
             assert note(level, seed, "a6", msgspec.structs.replace(report, depth=depth)) == ""
     assert note(None, 1, "a6") == "", "a persona is never careless"

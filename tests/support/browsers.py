@@ -103,6 +103,7 @@ class Person:
         side: str | None = None,
         seat_for: str | None = None,
         time: str | None = None,
+        helps: bool = False,
     ) -> None:
         """Creates a room with the sheet of a game in the lobby, and waits for the board."""
         await self.go("/")
@@ -116,11 +117,18 @@ class Person:
             await self.pick("The other seat is for", seat_for)
         if time is not None:
             await self.pick("Time for each side, in minutes and seconds added a turn", time)
+        if helps:
+            await self.pick("During the match, the bot helps with positions", "Both")
         await self.create_room()
         await self.board.wait_for()
 
     async def open_room(
-        self, game: str, opponent: OpenSeat | AiSeat, *, visibility: Visibility | None = None
+        self,
+        game: str,
+        opponent: OpenSeat | AiSeat,
+        *,
+        visibility: Visibility | None = None,
+        helps: bool = False,
     ) -> None:
         """Creates a room in which they begin, without the lobby, and opens it.
 
@@ -137,7 +145,9 @@ class Person:
         ]
         async with connect(self.url, token=token) as client:
             seats = (MySeat(), opponent)
-            create = Create(client.new_id(), game=game, seats=seats, visibility=visibility)
+            create = Create(
+                client.new_id(), game=game, seats=seats, visibility=visibility, help=helps
+            )
             room = (await client.command(create)).room
         await self.go(f"/room/{room}")
         await self.board.wait_for()

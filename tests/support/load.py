@@ -24,6 +24,8 @@ WAIT_S = 15.0
 AUDIENCES = ["room", "spectators"]
 #: The games that the clients propose as the next one.
 NEXT_GAMES = ("tic-tac-toe", "sticks", "connect-four")
+#: How often the clients resign, abort, leave their seat or claim, of 31 commands other than moves.
+ENDS_WEIGHT = 1
 #: The v of a room after which the clients send nothing more to it. A client that is more than 500
 #: events behind would receive a snapshot.
 MAX_EVENTS = 450
@@ -458,7 +460,7 @@ class LoadClient:
             lambda: self.join(link, room, rng.choice([0, known.v, max(1, known.v - 3)])),
             link.close,
         ]
-        weights = [6, 4, 4, 2, 2, 1, 1, 1, 6, 1, 2, 1]
+        weights = [6, 4, 4, 2, 2, 1, 1, 1, 6, ENDS_WEIGHT, 2, 1]
         await rng.choices(commands, weights)[0]()  # type: ignore[misc]
 
     def _token(self, known: KnownRoom) -> str:

@@ -145,10 +145,11 @@ async def test_a_position_of_a_running_match(chromium: Browser, server: ServerPr
     """A player opens a position of their running chess match at depth 3, by one click.
 
     The page shows at most 20,000 nodes, and says how many there are. A spectator who has the link
-    sees the same step. The position can be searched on with other moves, made on a board.
+    sees the same step. The position can be searched on with other moves, made on a board. A link
+    leads back to the match.
     """
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, kim):
-        await ada.open_room("chess", OpenSeat())
+        await ada.open_room("chess", OpenSeat(), helps=True)
         await kim.page.goto(ada.page.url)
         await kim.page.get_by_role("button", name="Play").first.click()
         for player, source, target in ((ada, "e2", "e4"), (kim, "e7", "e5")):
@@ -179,6 +180,8 @@ async def test_a_position_of_a_running_match(chromium: Browser, server: ServerPr
         await expect(ada.page).to_have_url(re.compile("moves=g1f3"))
         await expect(ada.page.locator(".move-board")).to_contain_text("Black to move")
         await expect(ada.page.locator(".what")).to_contain_text("Chess: alpha-beta, depth 1")
+        await kim.page.get_by_role("link", name="The match", exact=True).click()
+        await expect(kim.page).to_have_url(re.compile(r"/match/\w+\?ply=2"))
 
 
 async def test_a_position_of_a_stored_match(chromium: Browser, server: ServerProcess) -> None:

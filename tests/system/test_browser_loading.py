@@ -139,7 +139,7 @@ async def test_pages_recover_when_the_server_is_back(chromium: Browser, tmp_path
         ada = await visitor(chromium, server, phone=True)
         await ada.go("/")
         await open_replays(ada)
-        await expect(ada.page.get_by_text("There are no finished matches yet.")).to_be_visible()
+        await expect(ada.page.get_by_text("No public match is over yet.")).to_be_visible()
         await ada.page.get_by_role("link", name="Lobby", exact=True).click()
         await expect(ada.page.locator(".lobby")).to_be_visible()
         bob = await visitor(chromium, server)
@@ -162,7 +162,7 @@ async def test_pages_recover_when_the_server_is_back(chromium: Browser, tmp_path
         await expect(ada.page.get_by_text("The matches could not be loaded.")).to_be_visible()
         await expect(ada.page.locator(".toast")).to_have_count(0)
         await server.start()
-        await expect(ada.page.get_by_text("There are no finished matches yet.")).to_be_visible()
+        await expect(ada.page.get_by_text("No public match is over yet.")).to_be_visible()
         await expect(ada.banner).to_have_count(0)
         await expect(bob.page.locator(".thumbnail").first).to_be_visible()
 

@@ -89,10 +89,13 @@ async def test_chat_and_names_are_plain_text(chromium: Browser, server: ServerPr
 async def test_the_bot_answers_and_the_host_mutes(chromium: Browser, server: ServerProcess) -> None:
     """A player chooses a command by keyboard alone and reads the answer, which nobody else sees.
 
-    The new guest's address is no link. The host mutes the guest for everyone, and ends that.
+    The new guest's address is no link. The host mutes the guest for everyone, and ends that. While
+    the two play without the bot's help, nothing offers a search of their position.
     """
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
         await sit_together(ada, bob)
+        await expect(ada.page.locator(".move-card .steps, .move-card .stepper")).to_be_visible()
+        await expect(ada.page.get_by_role("link", name="Open in the glass box")).to_have_count(0)
         field = ada.page.get_by_label("Say something")
         await field.focus()
         await ada.page.keyboard.type("/ru")
@@ -387,7 +390,7 @@ async def test_a_player_may_abort_before_the_first_moves_and_leave_the_seat(
         await sit_together(ada, bob)
         await bob.button("Abort").click()
         await bob.button("Abort now").click()
-        await expect(ada.status).to_have_text("Aborted: the match was aborted")
+        await expect(ada.status).to_have_text("The match was aborted")
         await bob.button("Leave the seat").click()
         await expect(bob.button("Sit here")).to_be_visible()
         await ada.page.get_by_label("Level, character or strategy of the AI").select_option("1")
@@ -513,7 +516,7 @@ async def test_two_ai_seats_play_and_the_host_may_stop_them(
         ) == ["0", "1"]
         await ada.button("Abort").click()
         await ada.button("Abort now").click()
-        await expect(ada.status).to_have_text("Aborted: the match was aborted")
+        await expect(ada.status).to_have_text("The match was aborted")
 
 
 async def test_the_link_to_a_room_is_shown_and_copied(

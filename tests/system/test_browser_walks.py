@@ -325,7 +325,7 @@ async def test_a_position_of_a_running_match_is_opened(
     settings = {**screen, "color_scheme": scheme}
     async with people(chromium, server.url, settings, DESKTOP) as (ada, kim):
         page, hand = ada.page, HANDS[kind](ada.page)
-        await ada.create("Chess", "A friend", side="White")
+        await ada.create("Chess", "A friend", side="White", helps=True)
         await kim.page.goto(page.url)
         await kim.page.get_by_role("button", name="Play").first.click()
         await ada.wait_for_turn()

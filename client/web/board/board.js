@@ -83,6 +83,8 @@ export class PlyBoard extends HTMLElement {
     #isFocusVisible = false;
     /** The small cell that a finger has touched and not confirmed yet. @type {string | null} */
     #aim = null;
+    /** The cell that was clicked last. */
+    #clicked = "";
     /** @type {Gesture | null} */
     #gesture = null;
     /** Whether the playable cells are marked, after a press without effect. */
@@ -269,6 +271,10 @@ export class PlyBoard extends HTMLElement {
         if (!this.#scene) return;
         const { moves, board } = this.#scene;
         this.#aim = null;
+        // Two dots, one after the other, are the line between them, as on paper.
+        const names = [this.#clicked + cell, cell + this.#clicked];
+        this.#clicked = cell;
+        if (!this.#selection.length) cell = names.find((name) => moves.some(({ path }) => path[0] === name)) ?? cell;
         const result = clickResult(moves, this.#selection, cell, board.targets ?? {});
         this.#showsHints = moves.length > 0 && this.#selection.length + result.selection.length + result.finished.length === 0;
         const isUnchanged = result.finished.length === 0 && this.#selection.length > 0 && result.selection === this.#selection;

@@ -323,7 +323,9 @@ function drawMarks(scene, layout, state, level) {
     const marks = marksOf(scene, state).flatMap(({ name, cell }) => {
         const place = layout.byId.get(cell);
         if (!place) return [];
-        const kind = scene.board.kinds[scene.position?.pieces[cell] ?? ""];
+        // What may be drawn on an empty place has its direction.
+        const line = style === "bare" && name === "hint" && scene.moves.find(({ path }) => path[0] === cell)?.ghost?.[1];
+        const kind = scene.board.kinds[line || scene.position?.pieces[cell] || ""];
         const shape = markShape(name, place, style, kind, layout.isUpright);
         return shape.level === level
             ? [h("g", { key: `${name} ${cell}`, class: `mark ${name}`, transform: translateTo(place) }, shape.drawing)]
@@ -381,13 +383,7 @@ function markShape(name, place, style, kind, isUpright) {
     const [occupied, angle] = [kind !== undefined, angleOf(kind)];
     const hasRoundPieces = style === "holes" || style === "felt" || style === "points";
     const isOverPieces = hasRoundPieces || place.shape !== "square";
-    if (name === "hint") {
-        const drawing = occupied
-            ? h("circle", { class: "ring", r: 0.44 })
-            : h("circle", { class: "dot", r: style === "felt" ? 0.1 : 0.16 });
-        return { level: "over", drawing };
-    }
-    if (name === "last" && style === "bare")
+    if (style === "bare" && (name === "last" || name === "hint"))
         return {
             level: "under",
             drawing: h("rect", {
@@ -396,6 +392,12 @@ function markShape(name, place, style, kind, isUpright) {
                 transform: angle ? `rotate(${angle})` : null,
             }),
         };
+    if (name === "hint") {
+        const drawing = occupied
+            ? h("circle", { class: "ring", r: 0.44 })
+            : h("circle", { class: "dot", r: style === "felt" ? 0.1 : 0.16 });
+        return { level: "over", drawing };
+    }
     if (name === "last" && kind?.count)  // a dot would cover the number
         return { level: "over", drawing: h("circle", { class: "rim", r: 0.46 }) };
     if (name === "last" && isOverPieces)

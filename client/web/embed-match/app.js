@@ -18,7 +18,7 @@ import { MAX_VIEWS_PER_REQUEST, readMatch, readViews } from "../shell/api.js";
 import { h, render } from "../shell/elements.js";
 import { icon } from "../shell/icons.js";
 import { keyOf } from "../shell/keys.js";
-import { moveText, numberedMove, occupantName, pointsText, resultText, sideName, versus } from "../shell/words.js";
+import { moveText, numberedMove, occupantName, pointsText, resultSentence, sideName, versus } from "../shell/words.js";
 
 /** Milliseconds between two looks at a running match. */
 const POLL_MS = 10_000;
@@ -283,7 +283,7 @@ class EmbeddedMatch {
     #drawEnd(match) {
         const { over } = match;
         if (!over) return h("p", { class: "muted" }, "The match is running.");
-        return h("p", { class: "result" }, h("b", null, pointsText(over)), ` ${resultText(over, match.view)}: ${over.reason}`);
+        return h("p", { class: "result" }, h("b", null, pointsText(over)), ` ${resultSentence(over, match.view)}`);
     }
 }
 

@@ -171,11 +171,12 @@ export function listGames() {
 /**
  * A lesson in the list, with the number of nodes of its largest search.
  * @typedef {{name: string, title: string, summary: string, is_exercise: boolean, nodes: number}} LessonSummary
+ * @typedef {{title: string, lessons: LessonSummary[]}} Topic
  */
 
 /**
  * The lessons by topic, in the recommended order.
- * @returns {Promise<{title: string, lessons: LessonSummary[]}[]>}
+ * @returns {Promise<Topic[]>}
  */
 export async function listLessons() {
     return (await request("/api/lessons")).topics;

@@ -36,7 +36,9 @@ export function nameField(value, onInput) {
         limitCharacters(event, MAX_NAME_CHARACTERS);
         onInput();
     };
-    return { name: "name", dir: "auto", value, autocomplete: "nickname", spellcheck: "false", oninput };
+    // What is typed first replaces the name.
+    const onfocus = (/** @type {Event} */ { target }) => /** @type {HTMLInputElement} */ (target).select();
+    return { name: "name", dir: "auto", value, autocomplete: "nickname", spellcheck: "false", oninput, onfocus };
 }
 
 /** From this time between ping and pong on, the connection is shown as slow, in milliseconds. */

@@ -208,14 +208,19 @@ export function resultText(over, board) {
 }
 
 /**
- * The result of a match for a viewer: "You won", "You lost 3 to 5"; for a spectator "Red wins".
+ * The result of a match with its reason: "You lost 3 to 5: you resigned", for a spectator "Red wins:
+ * Blue resigned"; "The match was aborted".
  * @param {MatchResult} over
  * @param {BoardView | null | undefined} board
- * @param {number | null} seat the viewer's seat
+ * @param {number | null} [seat] the viewer's seat
  */
-export function resultForViewer(over, board, seat) {
-    if (seat === null || over.winner === null) return resultText(over, board);
-    return `You ${over.winner === seat ? "won" : "lost"}${pointsSuffix(over, seat)}`;
+export function resultSentence(over, board, seat = null) {
+    const { how, winner, reason } = over;
+    if (how === "abort") return "The match was aborted";
+    if (seat === null || winner === null) return `${resultText(over, board)}: ${reason}`;
+    const points = pointsSuffix(over, seat);
+    if (winner === seat) return `You won${points}: ${reason}`;
+    return `You lost${points}: ${how === "resign" ? "you resigned" : how === "flag" ? "out of time" : reason}`;
 }
 
 /**

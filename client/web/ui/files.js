@@ -10,9 +10,6 @@ import { openDialog } from "./dialogs.js";
 import { h } from "../shell/elements.js";
 import { icon } from "../shell/icons.js";
 
-/** The size of a match in a frame, in CSS pixels, as `GET /api/oembed` has it. */
-const FRAME = { width: 480, height: 640 };
-
 /**
  * Opens the dialog with the files of a match or of a list, the usual format first.
  * @param {{formats: FileFormat[], pathOf: (format: string) => string, hasText: boolean, note: string, announce: (text: string) => void}} files
@@ -46,13 +43,19 @@ export async function openDownload({ formats, pathOf, hasText, note, announce })
     });
 }
 
+/** Why there is no HTML for a match. */
+const NOT_SHOWN = "Other pages can show matches of public rooms only. This match is listed for its players alone.";
+
 /**
  * Opens the dialog with the HTML that shows a match in another page.
  * @param {{path: string, origin: string, ply: number, flip: boolean, title: string, announce: (text: string) => void}} match
  */
 export async function openEmbed({ path, origin, ply, flip, title, announce }) {
     const address = `${origin}/embed${path}?ply=${ply}${flip ? "&flip=1" : ""}`;
-    const { width, height } = FRAME;
+    const response = await fetch(`/api/oembed?url=${encodeURIComponent(path)}`);
+    if (response.status === 404) return void (await openDialog({ title: "Show in another page", name: "files", content: h("p", null, NOT_SHOWN), buttons: h("button", null, "Close") }));
+    if (!response.ok) throw new Error(`the server answered ${response.status}`);
+    const { width, height } = await response.json();
     const code = `<iframe src="${escaped(address)}" width="${width}" height="${height}" style="border:0;max-width:100%" title="${escaped(title)}" loading="lazy"></iframe>`;
     const copy = async (/** @type {Event} */ { currentTarget }) => {
         if (!(currentTarget instanceof HTMLButtonElement)) return;
@@ -69,7 +72,7 @@ export async function openEmbed({ path, origin, ply, flip, title, announce }) {
             h("p", null, "This line of HTML shows the match in a page or a course, with its moves to step through."),
             h("textarea", { class: "frame-code", readonly: true, rows: 5, "aria-label": "HTML of the frame", onfocus: select }, code),
             h("button", { class: "small", onclick: (/** @type {Event} */ event) => void copy(event) }, icon("copy"), h("span", null, "Copy")),
-            h("p", { class: "muted" }, h("a", { href: address, target: "_blank", rel: "noopener" }, "Look at it"), ". Only matches of public rooms are shown."),
+            h("p", { class: "muted" }, h("a", { href: address, target: "_blank", rel: "noopener" }, "Look at it")),
         ],
         buttons: h("button", null, "Close"),
     });

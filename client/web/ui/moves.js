@@ -162,7 +162,8 @@ export function glassPath(match, ply) {
  * @returns {VNode}
  */
 export function drawGlassLink(match, ply) {
-    return h("a", { class: "button small glass-link", key: "glass", href: glassPath(match, ply) }, "Open in the glass box");
+    const title = "A search of this position, step by step";
+    return h("a", { class: "button small glass-link", key: "glass", href: glassPath(match, ply), title }, "Open in the glass box");
 }
 
 /**

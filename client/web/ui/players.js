@@ -28,6 +28,7 @@ import { aiTitle, occupantName, plural, sideName } from "../shell/words.js";
  * @property {string} [prompt] what the player must choose to complete a move, or ""
  * @property {Content} [actions] the buttons for this seat
  * @property {Content} [clock]
+ * @property {string[]} [levels] the names of the AI's levels, the lowest first
  * @property {string} [mark] what tells the player from others of the same name
  */
 
@@ -51,10 +52,10 @@ export function drawPlayer(player) {
             : null,
         h("span", { class: occupant ? "who" : "who nobody" }, h("bdi", null, occupantName(occupant)), player.mark),
         occupant?.kind === "ai"
-            ? h("span", { class: "badge", title: aiTitle(occupant) }, "AI")
+            ? h("span", { class: "badge", title: aiTitle(occupant) }, player.levels?.[(occupant.level ?? 0) - 1] ?? "AI")
             : null,
         you ? h("span", { class: "badge you" }, "you") : null,
-        player.score === undefined ? null : drawScore(player.score),
+        player.score === undefined ? null : drawScore(player.score, board?.counted),
         h("span", { class: "side" }, sideName(board, seat)),
         board && player.pieces
             ? [drawCount(board, seat, player.pieces), drawAhead(board, seat, player.pieces)]
@@ -66,10 +67,14 @@ export function drawPlayer(player) {
     );
 }
 
-/** @param {string} points */
-function drawScore(points) {
+/**
+ * The points over the matches of the room. Beside a count of pieces they say what they are.
+ * @param {string} points
+ * @param {string | null} [counted]
+ */
+function drawScore(points, counted) {
     const text = `${points} over the matches of this room`;
-    return h("b", { class: "points", role: "img", "aria-label": text, title: text }, points);
+    return h("b", { class: "points", role: "img", "aria-label": text, title: text }, counted ? `won ${points}` : points);
 }
 
 /**

@@ -12,6 +12,8 @@ from server.rooms.model import Match
 from server.rooms.moves import side_name
 from server.time_controls import describe_control, show_control, show_side, show_time
 
+#: The words of /rules that ask for the goal alone, which the rules of a game need not call so.
+GOAL = ("goal",)
 #: How each persona plays.
 PERSONA_TEXTS = {
     "average": "expects you to play any move, good or bad, and plays for the best average",
@@ -44,6 +46,8 @@ def rules(ask: Ask) -> Answer:
     text = ask.game.rules.RULES
     if not ask.words:
         return Answer(f"{ask.game.title}\n{flow(text)}")
+    if ask.words == GOAL:
+        return Answer(f"{ask.game.goal}\n/rules gives all rules.")
     words = " ".join(ask.words)
     passage = find_passage(text, words)
     if passage is None:

@@ -42,7 +42,7 @@ function textsOf(draw, state) {
 }
 
 const actions = (state) =>
-    textsOf((app, room) => drawActions(app, room, new Opponent(app).drawOffers(room), drawAgain(app, room)), state);
+    textsOf((app, room) => [drawActions(app, room, drawAgain(app, room)), new Opponent(app).drawOffers(room)], state);
 const drawSeat = (app, room, seat) =>
     drawSeatActions(app, room, seat, () => drawAiForm(app, room, seat, () => {}));
 const seatActions = (state) => [0, 1].map((seat) => textsOf((app, room) => drawSeat(app, room, seat), state));
@@ -52,9 +52,10 @@ test("the buttons of a running match are those that the server permits", () => {
     assertEqual(actions({ may: ["resign", "abort", "offer_draw"] }), ["Abort"]);
     assertEqual(actions({ may: ["resign", "offer_draw"] }), ["Offer a draw", "Resign"]);
     assertEqual(actions({ may: ["resign"] }), ["Resign"]);
-    assertEqual(actions({ may: ["resign", "decline"], offers: [0] }), ["You offered a draw.", "Withdraw", "Resign"]);
+    assertEqual(actions({ may: ["resign", "decline"], offers: [0] }), ["Offer a draw", "Resign", "You offered a draw.", "Withdraw"]);
     const offered = { may: ["resign", "offer_draw", "accept", "decline"], offers: [1] };
-    assertEqual(actions(offered), ["Ben offers a draw.", "Accept", "Decline", "Resign"]);
+    // No button moves when the offer comes.
+    assertEqual(actions(offered), ["Offer a draw", "Resign", "Ben offers a draw.", "Accept", "Decline"]);
 });
 
 test("the buttons after a match are those that the server permits", () => {
@@ -63,12 +64,12 @@ test("the buttons after a match are those that the server permits", () => {
     assertEqual(actions({ match, may: ["stand"] }), ["Replay", "Analyse"]);
     assertEqual(actions({ match, may: ["stand", "rematch"] }), ["Offer a rematch", "Replay", "Analyse"]);
     assertEqual(actions({ match, may: ["rematch"], seats: [AI, AI] }), ["Play again", "Replay", "Analyse"]);
-    assertEqual(actions({ match, may: ["decline"], offers: [0] }), ["You offered a rematch.", "Withdraw", "Replay", "Analyse"]);
+    assertEqual(actions({ match, may: ["decline"], offers: [0] }), ["Replay", "Analyse", "You offered a rematch.", "Withdraw"]);
     const absent = { match, may: ["decline"], offers: [0], present: [true, false] };
     const waits = "You offered a rematch. Ben is not in the room now; the offer waits.";
-    assertEqual(actions(absent), [waits, "Withdraw", "Replay", "Analyse"]);
+    assertEqual(actions(absent), ["Replay", "Analyse", waits, "Withdraw"]);
     const offered = { match, may: ["rematch", "accept", "decline"], offers: [1] };
-    assertEqual(actions(offered), ["Ben offers a rematch.", "Accept", "Decline", "Replay", "Analyse"]);
+    assertEqual(actions(offered), ["Replay", "Analyse", "Ben offers a rematch.", "Accept", "Decline"]);
 });
 
 test("an offer that is over is not shown, even before the new list of permitted commands arrives", () => {
@@ -123,6 +124,9 @@ test("a player reads a result as their own, and a spectator reads who won", () =
     assertEqual(text(1, [ADA, BEN], resigned), "You lost: you resigned");
     assertEqual(text(1, [BEN, ADA], resigned), "You won: Red resigned");
     assertEqual(text(1, [BEN, AI], resigned), "Yellow wins: Red resigned");
+    const fallen = { how: "flag", reason: "Red ran out of time" };
+    assertEqual(text(1, [ADA, BEN], fallen), "You lost: out of time");
+    assertEqual(text(1, [BEN, ADA], fallen), "You won: Red ran out of time");
 });
 
 test("a result has the points of a game that counts them, the viewer's first", () => {
@@ -158,7 +162,7 @@ test("the host frees a seat after a question, by the identity of its holder", as
         const app = { model, update: () => {}, command: async (command) => sent.push(command) };
         render(parent, new Opponent(app).drawBarring(model.room));
         const [button] = parent.querySelectorAll("button");
-        assertEqual(button.textContent, "Not this person");
+        assertEqual(button.textContent, "Free the seat…");
         button.click();
         const dialog = document.querySelector("dialog.confirm");
         assert(dialog.textContent.includes("Ben"), "the question names the person");
@@ -173,7 +177,7 @@ test("the host frees a seat after a question, by the identity of its holder", as
     assertEqual(sent, [{ t: "bar", room: "r", identity: "ben" }]);
     const bars = (state) => textsOf((app, room) => new Opponent(app).drawBarring(room), state);
     assertEqual(bars({ may: ["abort"] }), []);
-    assertEqual(bars({ may: ["bar"], seats: [BEN, { identity: "cyd", name: "Cyd" }], match: null }), ["Not Ben", "Not Cyd"]);
+    assertEqual(bars({ may: ["bar"], seats: [BEN, { identity: "cyd", name: "Cyd" }], match: null }), ["Free Ben's seat…", "Free Cyd's seat…"]);
 });
 
 test("a person who was barred reads it, and is offered no seat", () => {

@@ -98,3 +98,26 @@ test("the bot introduces itself above all lines, and a private line says that it
     assertEqual(shown[0].textContent.startsWith("Plyroom I am Plyroom, the room's bot."), true);
     assertEqual(shown.slice(1).map((line) => line.querySelector(".badge")?.textContent ?? null), [null, "private", "aside"]);
 });
+
+test("a person is muted at their last line, by oneself and by the host for everyone", () => {
+    const cleo = { identity: "cleo", name: "Cleo" };
+    const chat = [{ v: 3, text: "hi", ...BEN }, { v: 4, text: "hello", ...BEN }, { v: 5, text: "me", identity: "ada", name: "Ada" }, { v: 6, text: "x", ...cleo }];
+    const added = [];
+    const sent = [];
+    const people = { has: (identity) => identity === "cleo", add: (person) => added.push(person.name), remove: (identity) => added.push(identity) };
+    const host = { ...room({ chat }), description: { host: "ada" }, muted: [cleo] };
+    const app = { model: { you: { identity: "ada" }, room: host }, command: async (command) => void sent.push(command), update: () => {} };
+    const context = { room: host, me: "ada", marks: new Map(), muted: people, redraw: () => {} };
+    const extras = new ChatExtras(app);
+    const parent = document.createElement("div");
+    const buttonsOf = (line) => {
+        render(parent, extras.drawMute(line, context));
+        return [...parent.querySelectorAll("button")];
+    };
+    const textsOf = (line) => buttonsOf(line).map(({ textContent }) => textContent);
+    assertEqual(chat.map(textsOf), [[], ["Mute", "Mute for all"], [], ["Mute"]]);
+    for (const button of buttonsOf(chat[1])) button.click();
+    render(parent, extras.drawUnheard(context));
+    parent.querySelector("button").click();
+    assertEqual([added, sent], [["Ben", "cleo"], [{ t: "mute", room: host.id, identity: "ben" }]]);
+});

@@ -104,7 +104,7 @@ test("the chosen side and opponents become the seats of the room", () => {
     assertEqual(createCommand(duel, 0).seats, [ai, { who: "ai", persona: "swindler" }]);
     assertEqual([choices, friend, { ...friend, invitation: "public" }].map((each) => createCommand(each, 0).visibility), ["public", "unlisted", "public"]);
     const screen = createCommand({ ...choices, opponent: "screen" }, 0);
-    assertEqual([screen.one_screen, screen.seats, screen.visibility], [true, undefined, "unlisted"]);
+    assertEqual([screen.one_screen, screen.seats.map(({ name }) => name), screen.visibility], [true, ["Player 1", "Player 2"], "unlisted"]);
 });
 
 test("only a room for two people has the choice of the bot's help, which is kept", () => {
@@ -147,7 +147,7 @@ test("a room is joined beside a person who is there", () => {
         const parent = document.createElement("div");
         render(parent, drawPublic(lobbyOf(entry), GAMES, () => {}, ALL_TIMES));
         const [line] = parent.querySelectorAll("li");
-        return [line.querySelectorAll("button").length, line.textContent.includes("Away"), line.classList.contains("left")];
+        return [line.querySelectorAll("button").length, line.textContent.includes("Away"), line.classList.contains("host-away")];
     };
     const waiting = room("o", "open", [BEN, null]);
     assertEqual(buttons(waiting), [1, false, false]);
@@ -162,7 +162,7 @@ test("a door and a game make a room", () => {
     assertEqual(createCommand(through("link"), 0).visibility, "unlisted");
     assertEqual(createCommand(through("anyone", { invitation: "unlisted" }), 0).visibility, "public");
     const screen = choicesThrough("screen", CHESS, { visibility: "public" }, ["Mia", ""]);
-    assertEqual(createCommand(screen, 0).seats, [{ who: "me", name: "Mia" }, { who: "me" }]);
+    assertEqual(createCommand(screen, 0).seats, [{ who: "me", name: "Mia" }, { who: "me", name: "Player 2" }]);
     assertEqual([createCommand(screen, 0).one_screen, createCommand(screen, 0).visibility], [true, "unlisted"]);
     assertEqual(createCommand(through("hard", { level: "2" }), 0).seats, [{ who: "ai", level: 7 }, { who: "me" }]);
     assertEqual(through("more"), null);

@@ -43,7 +43,7 @@ function actionsOf(model) {
     const clocks = new RoomClock(app, () => {});
     const offers = new Opponent(app).drawOffers(model.room, clocks.proposedControl(model.room));
     clocks.stop();
-    render(parent, drawActions(app, model.room, offers, drawAgain(app, model.room)));
+    render(parent, [drawActions(app, model.room, drawAgain(app, model.room)), offers]);
     const buttons = Object.fromEntries([...parent.querySelectorAll("button")].map((each) => [each.textContent, each]));
     const click = (text) => (buttons[text].click(), sent.at(-1));
     return { texts: [...parent.querySelectorAll("p, button")].map((each) => each.textContent), click };
@@ -54,11 +54,11 @@ test("the opponent's proposal of the next game is accepted by its version", () =
     const model = modelWith({ may, proposals: [PROPOSAL] });
     const { texts, click } = actionsOf(model);
     assertEqual(texts, [
-        "Ben proposes Othello (size 6) with the sides swapped.",
-        "Accept",
-        "Decline",
         "Offer a rematch",
         "Next game…",
+        "Ben proposes Othello (size 6). Ben begins.",
+        "Accept",
+        "Decline",
     ]);
     assertEqual(click("Accept"), { t: "accept", room: "r", what: "next", v: 12 });
     assertEqual(click("Decline"), { t: "decline", room: "r", what: "next" });
@@ -66,21 +66,21 @@ test("the opponent's proposal of the next game is accepted by its version", () =
 });
 
 test("a proposal names its time control if that is another one", () => {
-    const textWith = (clock) => actionsOf(modelWith({ proposals: [{ ...PROPOSAL, clock }] })).texts[0];
+    const textWith = (clock) => actionsOf(modelWith({ proposals: [{ ...PROPOSAL, clock }] })).texts.find((text) => text.startsWith("Ben"));
     assertEqual(["300+3", "-", null].map(textWith), [
-        "Ben proposes Othello (size 6) with the sides swapped, with 5+3 on the clock.",
-        "Ben proposes Othello (size 6) with the sides swapped, without a clock.",
-        "Ben proposes Othello (size 6) with the sides swapped.",
+        "Ben proposes Othello (size 6), with 5+3 on the clock. Ben begins.",
+        "Ben proposes Othello (size 6), without a clock. Ben begins.",
+        "Ben proposes Othello (size 6). Ben begins.",
     ]);
 });
 
 test("one's own proposal can be withdrawn, and a spectator only reads it", () => {
     const own = { ...PROPOSAL, seat: 0, seats: [0, 1], level: 3 };
     const { texts, click } = actionsOf(modelWith({ may: ["decline"], proposals: [own] }));
-    assertEqual(texts, ["You propose Othello (size 6) on the same sides, level 3.", "Withdraw"]);
+    assertEqual(texts, ["You propose Othello (size 6), level 3. You begin.", "Withdraw"]);
     assertEqual(click("Withdraw"), { t: "decline", room: "r", what: "next" });
     const watched = modelWith({ seats: [{ identity: "cyd", name: "Cyd" }, BEN], proposals: [PROPOSAL] });
-    assertEqual(actionsOf(watched).texts, ["Ben proposes Othello (size 6) with the sides swapped."]);
+    assertEqual(actionsOf(watched).texts, ["Ben proposes Othello (size 6). Ben begins."]);
 });
 
 test("after a loss against a level another one is offered, as far as the game has it", () => {
@@ -128,11 +128,11 @@ test("a result counts after the snapshot, and an aborted match does not", () => 
     assertEqual(seriesOf(ended({ winner: null, how: "abort", reason: "" })), room.series);
 });
 
-test("two people on one screen have names, of which either may be empty", () => {
+test("two people on one screen have names, and without one a number", () => {
     const game = { id: "hex", levels: 3, options: {}, title: "Hex" };
     const choices = (names) => createCommand({ ...validChoices(game, { opponent: "screen", names }) }, 0);
     const expected = { t: "create", game: "hex", options: {}, visibility: "unlisted", one_screen: true };
     assertEqual(choices(["Mia", " Tom "]), { ...expected, seats: [{ who: "me", name: "Mia" }, { who: "me", name: "Tom" }] });
-    assertEqual(choices(["Mia", " "]), { ...expected, seats: [{ who: "me", name: "Mia" }, { who: "me" }] });
-    assertEqual(choices(undefined), expected);
+    assertEqual(choices(["Mia", " "]), { ...expected, seats: [{ who: "me", name: "Mia" }, { who: "me", name: "Player 2" }] });
+    assertEqual(choices(undefined).seats.map(({ name }) => name), ["Player 1", "Player 2"]);
 });

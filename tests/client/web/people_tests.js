@@ -37,7 +37,7 @@ test("a player sees the time until the match may be claimed, and then the claims
     assertEqual(seen({ gone_ms: [null, 39_001] }), ["Ben has gone. You may claim the match in 40 s."]);
     const later = "Ben has gone. You may claim the match in 36 s.";
     assertEqual(seen({ gone_ms: [null, 39_001], waited_ms: 4000 }), [later]);
-    const claims = ["Claim the win", "Call it a draw", "Let the AI play on", "Wait"];
+    const claims = ["Wait", "Claim the win", "Call it a draw", "Let the AI play on"];
     assertEqual(seen({ gone_ms: [null, 0], may: CLAIMS }), ["Ben has gone.", ...claims]);
     assertEqual(seen({ gone_ms: [null, 0], may: CLAIMS, isWaiting: true }), ["Ben has gone."]);
     assertEqual(seen({ gone_ms: [0, null] }), []);
@@ -60,8 +60,8 @@ test("a player sees what a claim waits for besides the time, and the claims that
     assertEqual(seen({ gone_ms: [null, 0], isMyMove: true }), [move]);
     const drawn = "Ben has gone. Your side cannot win any more.";
     const claims = ["Call it a draw", "Let the AI play on"];
-    assertEqual(seen({ gone_ms: [null, 0], may: CLAIMS.slice(1) }), [drawn, ...claims, "Wait"]);
-    assertEqual(seen({ gone_ms: [null, 0], may: ["claim_win"] }), ["Ben has gone.", "Claim the win", "Wait"]);
+    assertEqual(seen({ gone_ms: [null, 0], may: CLAIMS.slice(1) }), [drawn, "Wait", ...claims]);
+    assertEqual(seen({ gone_ms: [null, 0], may: ["claim_win"] }), ["Ben has gone.", "Wait", "Claim the win"]);
 });
 
 test("a player whose seat the AI keeps may take it back", () => {

@@ -76,7 +76,7 @@ test("players who join, leave or abort are logged, and the other player is told"
         null,
     ]);
     const aborted = { kind: "finished", match: "m", winner: null, how: "abort", reason: "the match was aborted" };
-    assertEqual(textsOf(aborted)[1], ["Aborted: the match was aborted", "The match was aborted"]);
+    assertEqual(textsOf(aborted)[1], ["The match was aborted", "The match was aborted"]);
     const rematch = { kind: "started", match: "n", number: 2, seats: [BEN, ADA] };
     assertEqual(textsOf(rematch, { offers: [0] })[0], [
         "Ben accepted the rematch. Match 2 started",

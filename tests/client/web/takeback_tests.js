@@ -5,7 +5,7 @@ import { logLine, toastText } from "/client/web/pages/room/events.js";
 import { Opponent } from "/client/web/pages/room/opponent.js";
 import { sideOfBoard } from "/client/web/pages/room/one-screen.js";
 import { render } from "/client/web/shell/elements.js";
-import { assertEqual, flushPromises, test } from "./testing.js";
+import { assert, assertEqual, flushPromises, test } from "./testing.js";
 
 const ADA = { identity: "ada", name: "Ada" };
 const BEN = { identity: "ben", name: "Ben" };
@@ -40,7 +40,7 @@ function actionsOf(model) {
     const parent = document.createElement("div");
     const sent = [];
     const app = { model, command: async (command) => sent.push(command) };
-    render(parent, drawActions(app, model.room, new Opponent(app).drawOffers(model.room)));
+    render(parent, [drawActions(app, model.room), new Opponent(app).drawOffers(model.room)]);
     return { parent, sent, texts: [...parent.querySelectorAll("button, p")].map((element) => element.textContent) };
 }
 
@@ -89,7 +89,8 @@ test("against an AI a click takes the move back, and another person is asked", a
 test("a request is answered with its kind and its ply", async () => {
     const asked = modelAfter([ASKED], { may: ["accept", "decline"] });
     const { parent, sent, texts } = actionsOf(asked);
-    assertEqual(texts, ["Ben asks to take a move back.", "Accept", "Decline"]);
+    assertEqual(texts, ["Ask to take back", "Ben asks to take a move back.", "Accept", "Decline"]);
+    assert(parent.querySelector("button").disabled, "it only keeps its place");
     await click(parent, "Accept");
     await click(parent, "Decline");
     assertEqual(sent, [
@@ -97,7 +98,9 @@ test("a request is answered with its kind and its ply", async () => {
         { t: "decline", room: "r", what: "takeback" },
     ]);
     const own = modelAfter([{ ...ASKED, seat: 0 }], { may: ["decline"] });
-    assertEqual(actionsOf(own).texts, ["You asked to take a move back.", "Withdraw"]);
+    assertEqual(actionsOf(own).texts, ["Ask to take back", "You asked to take a move back.", "Withdraw"]);
+    const watched = modelAfter([ASKED], { may: [], seats: [{ identity: "cyd", name: "Cyd" }, BEN] });
+    assertEqual(actionsOf(watched).texts, []);
 });
 
 test("takebacks are logged, and the player whom they concern is told", () => {

@@ -236,6 +236,7 @@ export class GlassPage {
     #drawHead() {
         const head = this.#runs[0].trace?.head;
         const what = !head ? "" : this.#pair ? `${head.title}: ${this.#pair.names.join(" and ")}` : describeSearch(head);
+        const { match, ply } = this.#state;
         const isOpen = this.#isFormOpen;
         const toggle = () => {
             if (!isOpen) return void this.#openForm();
@@ -247,6 +248,7 @@ export class GlassPage {
             { class: "glass-head", key: "head" },
             h("h1", null, "Glass box"),
             h("p", { class: "what muted", title: what }, what),
+            match === null ? null : h("a", { class: "button to-match", href: `/match/${match}?ply=${ply ?? ""}` }, "The match"),
             h(
                 "button",
                 { class: "toggle-form", "aria-expanded": isOpen, "aria-controls": isOpen ? "glass-form" : null, onclick: toggle },

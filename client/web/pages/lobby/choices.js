@@ -106,7 +106,7 @@ export function createCommand(choices, chance) {
     const help = choices.opponent === "friend" && choices.help ? { help: true } : null;
     const clock = choices.clock === undefined ? null : { clock: choices.clock };
     const room = /** @type {const} */ ({ t: "create", game, options, visibility, ...start, ...thinking, ...help, ...clock });
-    if (choices.opponent === "screen") return { ...room, one_screen: true, ...namedSeats(choices.names ?? ["", ""]) };
+    if (choices.opponent === "screen") return { ...room, one_screen: true, seats: namedSeats(choices.names ?? ["", ""]) };
     return { ...room, seats: seatsFor(choices, chance) };
 }
 
@@ -119,12 +119,11 @@ export function visibilityOf({ opponent, visibility, atHome, invitation }) {
 }
 
 /**
- * The seats of two people on one screen; none where nobody has a name.
+ * The seats of two people on one screen. Without a name they are numbered: both have one identity.
  * @param {[string, string]} names
  */
 function namedSeats(names) {
-    const seats = names.map((name) => ({ who: /** @type {const} */ ("me"), ...(name.trim() && { name: name.trim() }) }));
-    return seats.some((seat) => "name" in seat) ? { seats } : null;
+    return names.map((name, seat) => ({ who: /** @type {const} */ ("me"), name: name.trim() || `Player ${seat + 1}` }));
 }
 
 /**

@@ -112,7 +112,16 @@ function drawNames(names, write) {
                 write(seat === 0 ? [currentTarget.value, names[1]] : [names[0], currentTarget.value]);
             },
         });
-    return h("div", { class: "names", key: "names" }, field(0, "Who begins", "Name 1"), field(1, "Who is second", "Name 2"));
+    return h("div", { class: "names", key: "names" }, field(0, "Who begins", "Player 1"), field(1, "Who is second", "Player 2"));
+}
+
+/**
+ * Against whom one plays behind a door.
+ * @param {Way} way
+ * @returns {Choices["opponent"]}
+ */
+export function opponentOf(way) {
+    return way === "link" || way === "anyone" ? "friend" : way === "screen" ? "screen" : "ai";
 }
 
 /**

@@ -121,7 +121,7 @@ export function drawOffered(games, offered, isBusy, play) {
         return h(
             "button",
             { ...attributes, key: `offered ${i}`, onclick: () => play(choices) },
-            h("span", { class: "what" }, describeChoices(game, choices), h("span", { class: "visually-hidden" }, ": ")),
+            h("span", { class: "what" }, `Again: ${describeChoices(game, choices)}`, h("span", { class: "visually-hidden" }, ": ")),
             h("b", null, VERBS[choices.opponent]),
         );
     });

@@ -1,7 +1,7 @@
 /**
  * What is behind the other doors of the first page: the lessons, the replays and the terminal.
  *
- * @import {LessonSummary, MatchSummary} from "../../shell/api.js"
+ * @import {LessonSummary, MatchSummary, Topic} from "../../shell/api.js"
  * @import {Content} from "../../shell/elements.js"
  */
 
@@ -9,16 +9,17 @@ import { h } from "../../shell/elements.js";
 import { clientFile } from "../../shell/style-sheets.js";
 import { drawMatch } from "../../ui/matches/matches.js";
 
-/** The number of lessons that are shown. */
-const SHOWN_LESSONS = 3;
+/** The number of lessons that are shown, each the first of a topic. */
+const SHOWN_LESSONS = 2;
 
 /**
- * The first lessons, with their pictures.
- * @param {LessonSummary[]} lessons all lessons in the recommended order; empty before they arrive
+ * The lessons that need no other one, with their pictures.
+ * @param {Topic[]} topics all lessons in the recommended order; empty before they arrive
  * @returns {Content}
  */
-export function drawLearn(lessons) {
-    const all = lessons.length > 0 ? `All ${lessons.length} lessons` : "All lessons";
+export function drawLearn(topics) {
+    const count = topics.reduce((sum, { lessons }) => sum + lessons.length, 0);
+    const all = count > 0 ? `All ${count} lessons` : "All lessons";
     return h(
         "section",
         { class: "rooms", "aria-label": "Learn", key: "learn" },
@@ -26,8 +27,8 @@ export function drawLearn(lessons) {
         h(
             "ul",
             { class: "card list lessons-inside" },
-            lessons.length > 0
-                ? lessons.slice(0, SHOWN_LESSONS).map(drawLesson)
+            count > 0
+                ? topics.slice(0, SHOWN_LESSONS).flatMap(({ lessons }) => lessons.slice(0, 1)).map(drawLesson)
                 : h("li", { key: "none" }, h("a", { href: "/learn" }, "Step through whole searches, from the first cut-off to whole games.")),
         ),
     );

@@ -3,7 +3,7 @@
  * inside the other pages.
  *
  * @import {App, Page} from "../../shell/app.js"
- * @import {GameDescription, LessonSummary, MatchSummary, MyMatches} from "../../shell/api.js"
+ * @import {GameDescription, MatchSummary, MyMatches, Topic} from "../../shell/api.js"
  * @import {Content} from "../../shell/elements.js"
  * @import {Choices} from "./choices.js"
  * @import {Names, Way} from "./doors.js"
@@ -16,7 +16,7 @@ import { listGames, listLessons, listMatches } from "../../shell/api.js";
 import { CommandError } from "../../shell/connection.js";
 import { h } from "../../shell/elements.js";
 import { MAX_OFFERED, createCommand, keepChoices, readChoices, validChoices } from "./choices.js";
-import { choicesThrough, drawDoors, headingOf } from "./doors.js";
+import { choicesThrough, drawDoors, headingOf, opponentOf } from "./doors.js";
 import { drawGames, drawOffered } from "./games.js";
 import { drawLatest, drawLearn, drawTerminal } from "./inside.js";
 import { drawMine, drawPublic, isOneScreen } from "./rooms.js";
@@ -35,9 +35,9 @@ const narrow = matchMedia("(max-width: 860px)");
 
 /**
  * What the page showed last, for a user who comes back while there is no connection.
- * @type {{latest: MatchSummary[] | null, lessons: LessonSummary[], mine: MyMatches | null}}
+ * @type {{latest: MatchSummary[] | null, topics: Topic[], mine: MyMatches | null}}
  */
-const shown = { latest: null, lessons: [], mine: null };
+const shown = { latest: null, topics: [], mine: null };
 
 /** Loads the module of the sheets, which the first view of the lobby does not need. */
 const loadSheet = () => import("./sheet.js");
@@ -58,14 +58,14 @@ export class LobbyPage {
     #ticking = 0;
     /** The open door. @type {Way | null} */
     #way = null;
-    /** The time control of what a door starts; it is loaded when a door is opened. @type {ClockField | null} */
+    /** The time control of what a door starts, loaded when the door is opened. @type {ClockField | null} */
     #clock = null;
     /** The names of two people on this screen. @type {Names} */
     #names = ["", ""];
     /** The latest finished matches; null before they arrive. @type {MatchSummary[] | null} */
     #latest = shown.latest;
-    /** All lessons, in the recommended order. @type {LessonSummary[]} */
-    #lessons = shown.lessons;
+    /** All lessons by topic, in the recommended order. @type {Topic[]} */
+    #topics = shown.topics;
     /** @type {MyMatches | null} */
     #mine = shown.mine;
     /** Whether a request for your matches is under way, or waits for its time. */
@@ -129,7 +129,7 @@ export class LobbyPage {
             loadSheet().catch(() => {});
             shown.latest = this.#latest = (await listMatches(MAX_LATEST_MATCHES)).matches;
             this.#app.update();
-            shown.lessons = this.#lessons = (await listLessons()).flatMap(({ lessons }) => lessons);
+            shown.topics = this.#topics = await listLessons();
         } catch (error) {
             this.#app.toast(error instanceof Error ? error.message : String(error));
         }
@@ -178,7 +178,7 @@ export class LobbyPage {
                 { class: "lists" },
                 isNarrow ? null : mine,
                 drawPublic(this.#app.model, games, join, { now_ms, speed: this.#speed, pick: (speed) => this.#pickSpeed(speed) }),
-                drawLearn(this.#lessons),
+                drawLearn(this.#topics),
                 drawLatest(this.#latest, Date.now()),
                 drawTerminal(),
             ),
@@ -193,8 +193,10 @@ export class LobbyPage {
 
     /** @param {Way | null} way */
     #openDoor(way) {
+        const isSame = way !== null && this.#way !== null && opponentOf(way) === opponentOf(this.#way);
         this.#way = way;
-        if (way !== null && this.#clock === null) void this.#loadClock();
+        if (!isSame) this.#clock = null;
+        if (way !== null && !isSame) void this.#loadClock();
         this.#app.announce(way === null ? "" : headingOf(way));
         // On a narrow screen the games are below the doors; the names of two on this screen are in theirs.
         const heading = way !== null && way !== "screen" && narrow.matches ? document.querySelector("#games-heading") : null;
@@ -204,13 +206,19 @@ export class LobbyPage {
     async #loadClock() {
         const loaded = await import("../../ui/clock/field.js").catch(() => null);
         if (!loaded) return this.#app.toast("The server did not send this part of the page; try again.");
-        this.#clock ??= new loaded.ClockField(this.#kept[0]?.clock ?? null, () => this.#app.update());
+        this.#clock ??= new loaded.ClockField(this.#lastClock() ?? null, () => this.#app.update());
         this.#app.update();
     }
 
     /** The time control of what a door starts: as it is chosen, or else as it was the last time. */
     #chosenClock() {
-        return { clock: this.#clock ? (this.#clock.value ?? undefined) : this.#kept[0]?.clock };
+        return { clock: this.#clock ? (this.#clock.value ?? undefined) : this.#lastClock() };
+    }
+
+    /** The latest time control behind the open door: a friend's is not one for a child on this screen. */
+    #lastClock() {
+        const opponent = this.#way && opponentOf(this.#way);
+        return this.#kept.find((choices) => choices.opponent === opponent)?.clock;
     }
 
     #drawGames() {

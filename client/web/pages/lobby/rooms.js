@@ -261,7 +261,7 @@ function drawRoom(room, game, join, now_ms) {
     const isLeft = room.state === "open" && !isWaiting;
     return h(
         "li",
-        { key: room.room, "data-room": room.room, class: isLeft && "left" },
+        { key: room.room, "data-room": room.room, class: isLeft && "host-away" },
         h(
             "a",
             { href: `/room/${room.room}` },

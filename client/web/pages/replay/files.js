@@ -43,12 +43,12 @@ export function openEmbed(app, match, place) {
 
 /**
  * @param {App} app
- * @param {(module: typeof import("../../ui/files.js")) => void} open
+ * @param {(module: typeof import("../../ui/files.js")) => Promise<void>} open
  */
 async function load(app, open) {
     try {
         const [module] = await Promise.all([import("../../ui/files.js"), loadStyleSheet("ui/files.css")]);
-        open(module);
+        await open(module);
     } catch {
         app.toast("The server did not answer; try again when it is connected");
     }

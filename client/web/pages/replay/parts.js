@@ -18,7 +18,7 @@ import {
     optionsText,
     playersOfSeat,
     pointsText,
-    resultText,
+    resultSentence,
     sentenceOf,
     sideColours,
     sideName,
@@ -124,7 +124,7 @@ export function drawMoveCard(match, { shown, go, analysis, playOn, isOpening, do
  * @param {NonNullable<StoredMatch["over"]>} over
  */
 export function drawResult({ view }, over) {
-    return h("p", { class: "result", key: "result" }, h("b", null, pointsText(over)), ` ${resultText(over, view)}: ${over.reason}`);
+    return h("p", { class: "result", key: "result" }, h("b", null, pointsText(over)), ` ${resultSentence(over, view)}`);
 }
 
 /**

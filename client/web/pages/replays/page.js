@@ -128,6 +128,7 @@ export class ReplaysPage {
             { class: "page narrow" },
             h("h1", null, "Replays"),
             drawForm(this.#filter, { games: this.#games, people: this.#people, you, change }),
+            this.#drawOwn(you),
             this.#matches.length > 0
                 ? h(
                       "ul",
@@ -171,7 +172,22 @@ export class ReplaysPage {
         if (this.#state === "searching") return `Looking further back: ${place}…`;
         if (place && this.#filter.after === "") return `${isEmpty ? "No such match. " : ""}Searched back to ${place}; earlier matches may fit too.`;
         if (!isEmpty) return "";
-        return leavesOutMatches(this.#filter) ? "No finished match fits this filter." : "There are no finished matches yet.";
+        return leavesOutMatches(this.#filter) ? "No finished match fits this filter." : "No public match is over yet.";
+    }
+
+    /**
+     * The way to the matches that only their players see.
+     * @param {string | undefined} you
+     */
+    #drawOwn(you) {
+        if (this.#state !== "loaded" || this.#filter.player !== "" || you === undefined) return null;
+        const isMain = this.#matches.length === 0 && !leavesOutMatches(this.#filter);
+        return h(
+            "p",
+            { key: "own", class: "own-matches" },
+            "Matches by link are listed for their players only. ",
+            h("button", { class: isMain ? "main" : "small", onclick: () => this.#change({ player: you }) }, "Show my matches"),
+        );
     }
 
     #drawPages() {

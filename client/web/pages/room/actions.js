@@ -13,7 +13,7 @@ import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
 import { claimReason, isBarred, isInviting, isOneScreen, mySeat, permits, viewerSeat } from "./viewer.js";
 import { hasAi } from "../../ui/table.js";
-import { frozenText, occupantName, resultForViewer, sideName } from "../../shell/words.js";
+import { frozenText, occupantName, resultSentence, sideName } from "../../shell/words.js";
 
 /**
  * The state of the room or of its match in a few words.
@@ -24,11 +24,7 @@ export function statusText(model, room) {
     const { match, seats } = room;
     const board = room.description?.view;
     if (isBarred(model) && (!match || match.over?.how === "abort")) return BARRED_TEXT;
-    if (match?.over) {
-        const seat = viewerSeat(model);
-        const hasResigned = match.over.how === "resign" && seat !== null && match.over.winner === 1 - seat;
-        return `${resultForViewer(match.over, board, seat)}: ${hasResigned ? "you resigned" : match.over.reason}`;
-    }
+    if (match?.over) return resultSentence(match.over, board, viewerSeat(model));
     if (room.frozen) return frozenText(room.frozen, match !== null);
     if (!match) {
         const free = seats.filter((occupant) => occupant === null).length;
@@ -55,25 +51,19 @@ function doing(thought) {
 export const BARRED_TEXT = "The host keeps this seat for someone else. You may watch";
 
 /**
- * The open offers, the buttons for what the viewer may do in the match, and the link to its replay.
+ * The buttons for what the viewer may do in the match, and the links to its replay. Open offers stand
+ * below them, so that no button moves away under a pointer.
  * @param {App} app
  * @param {Room} room
- * @param {Content} offers
  * @param {Content} [again] the buttons for another match
  * @returns {Content}
  */
-export function drawActions(app, room, offers, again = null) {
+export function drawActions(app, room, again = null) {
     const { match } = room;
     if (!match) return null;
     if (!match.over)
-        return [
-            offers,
-            drawTakeback(app, room),
-            drawDrawButtons(app, room),
-            drawEndButton(app, room),
-        ];
+        return [drawTakeback(app, room), drawDrawButtons(app, room), drawEndButton(app, room)];
     return [
-        offers,
         again,
         match.moves.length > 0 && h("a", { key: "replay", class: "button", href: `/match/${match.id}` }, "Replay"),
         match.moves.length > 0 && h("a", { key: "analyse", class: "button", href: `/match/${match.id}?analyse` }, "Analyse"),
@@ -87,10 +77,12 @@ export function drawActions(app, room, offers, again = null) {
  * @returns {Content}
  */
 function drawTakeback(app, room) {
-    if (!permits(app.model, "takeback")) return null;
+    // While a request is open the button keeps its place: another one would come under the pointer.
+    const isOpen = mySeat(app.model) !== null && room.takebacks.length > 0;
+    if (!isOpen && !permits(app.model, "takeback")) return null;
     const send = () => void app.command({ t: "takeback", room: room.id, ply: headPly(room) });
     const isAtOnce = hasAi(room.seats) || isOneScreen(room);
-    return h("button", { key: "takeback", onclick: send }, icon("undo"), isAtOnce ? "Take back" : "Ask to take back");
+    return h("button", { key: "takeback", disabled: isOpen, onclick: send }, icon("undo"), isAtOnce ? "Take back" : "Ask to take back");
 }
 
 /**
@@ -104,9 +96,10 @@ function drawDrawButtons(app, room) {
     const send = (/** @type {"claim" | "offer_draw"} */ t) => () => void app.command({ t, room: room.id });
     const reason = claimReason(room);
     const claim = reason && h("button", { key: "claim", class: "main", onclick: send("claim") }, `Claim a draw: ${reason}`);
-    if (room.offers.length > 0 || permits(model, "abort") || !permits(model, "offer_draw")) return claim;
+    const isOpen = mySeat(model) !== null && room.offers.length > 0;
+    if (!isOpen && (permits(model, "abort") || !permits(model, "offer_draw"))) return claim;
     const label = isOneScreen(room) ? "Agree on a draw" : "Offer a draw";
-    return [claim, h("button", { key: "draw", onclick: send("offer_draw") }, icon("draw"), label)];
+    return [claim, h("button", { key: "draw", disabled: isOpen, onclick: send("offer_draw") }, icon("draw"), label)];
 }
 
 /** The questions before a match is ended. */

@@ -6,6 +6,7 @@
  * @import {Content, VNode} from "../../shell/elements.js"
  * @import {Room, RoomAnswer} from "../../shell/model.js"
  * @import {Ack, ChatLine} from "../../shell/protocol.js"
+ * @import {Chat} from "./chat.js"
  */
 
 import { request } from "../../shell/api.js";
@@ -95,17 +96,57 @@ export class ChatExtras {
     }
 
     /**
-     * The host's button to mute the author of a line for everyone; nothing for anyone else.
+     * At the last line of another person the buttons to mute them: for yourself, and for the host for
+     * everyone.
      * @param {ChatLine} line
-     * @param {Room} room
+     * @param {Chat} chat
      * @returns {Content}
      */
-    drawMute({ identity, name, by }, room) {
+    drawMute(line, { room, me, marks, muted, redraw }) {
+        const { identity, name, by } = line;
+        if (!identity || by || identity === me || room.chat.findLast((each) => each.identity === identity) !== line) return null;
+        const mute = () => {
+            muted.add({ identity, name });
+            redraw();
+        };
+        const muteForAll = () => void this.#app.command({ t: "mute", room: room.id, identity });
+        const button = (/** @type {string} */ label, /** @type {string} */ text, /** @type {() => void} */ onclick) =>
+            h("button", { class: "mute", "aria-label": label, title: label, onclick }, text);
         const isMuted = room.muted.some((person) => person.identity === identity);
-        if (!identity || by || isMuted || !this.#isHost(room) || identity === this.#app.model.you?.identity) return null;
-        const mute = () => void this.#app.command({ t: "mute", room: room.id, identity });
-        const label = `Mute ${isolated(name)} for everyone`;
-        return h("button", { class: "mute", "aria-label": label, title: label, onclick: mute }, "Mute for all");
+        return [
+            button(`Mute ${isolated(name)}${marks.get(identity) ?? ""}`, "Mute", mute),
+            isMuted || !this.#isHost(room) ? null : button(`Mute ${isolated(name)} for everyone`, "Mute for all", muteForAll),
+        ];
+    }
+
+    /**
+     * The people whom you have muted and who have written here, each with a button to show their lines
+     * again.
+     * @param {Chat} chat
+     * @returns {Content}
+     */
+    drawUnheard({ room, marks, muted, redraw }) {
+        /** @type {Map<string, string>} */
+        const names = new Map();
+        for (const { identity, name } of room.chat) if (identity && muted.has(identity)) names.set(identity, name);
+        return [...names].map(([identity, name]) => {
+            const unmute = () => {
+                muted.remove(identity);
+                redraw();
+            };
+            return h(
+                "p",
+                { class: "muted muted-person", key: identity },
+                `You do not see what ${isolated(name)}${marks.get(identity) ?? ""} writes. `,
+                h("button", { class: "small", onclick: unmute }, "Show it"),
+            );
+        });
+    }
+
+    /** A spectator's choice of the readers: everyone, or spectators only. */
+    drawRecipientChoice() {
+        const options = [h("option", { value: "room" }, "to everyone"), h("option", { value: "spectators" }, "to spectators")];
+        return h("select", { name: "to", form: "say", class: "small", "aria-label": "To whom" }, options);
     }
 
     /**

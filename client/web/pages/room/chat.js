@@ -2,7 +2,7 @@
  * The chat of a room, with the log of what happens in the room.
  *
  * @import {ChatLine} from "../../shell/protocol.js"
- * @import {Content, VNode} from "../../shell/elements.js"
+ * @import {VNode} from "../../shell/elements.js"
  * @import {Room} from "../../shell/model.js"
  * @import {ChatExtras} from "./chat-extras.js"
  * @import {LogLine} from "./feedback.js"
@@ -11,7 +11,6 @@
 
 import { h } from "../../shell/elements.js";
 import { limitCharacters } from "../../shell/frame.js";
-import { isolated } from "../../shell/isolation.js";
 import { icon } from "../../shell/icons.js";
 
 /** The longest line that the server accepts, in characters. */
@@ -104,7 +103,7 @@ export function drawChat(chat) {
     return h(
         "section",
         { class: "card chat", "aria-label": "Chat" },
-        h("h2", null, "Chat", isSpectator ? drawRecipientChoice() : null),
+        h("h2", null, "Chat", isSpectator ? extras?.drawRecipientChoice() : null),
         h(
             "div",
             list,
@@ -112,7 +111,7 @@ export function drawChat(chat) {
             withLog(shown, log, chat),
         ),
         // One element for all: the field below would lose the focus if its place changed.
-        h("div", { class: "above-field" }, drawMutedPeople(chat), extras?.drawMuted(room), extras?.drawHelpSetting(room), extras?.drawCommands()),
+        h("div", { class: "above-field" }, extras?.drawUnheard(chat), extras?.drawMuted(room), extras?.drawHelpSetting(room), extras?.drawCommands()),
         h(
             "form",
             { id: "say", onsubmit: submit },
@@ -139,57 +138,17 @@ function withLog(lines, log, chat) {
     return all.sort((a, b) => a.v - b.v).map(({ drawn }) => drawn);
 }
 
-/** A spectator's choice of the readers: everyone, or spectators only. */
-function drawRecipientChoice() {
-    const options = [
-        h("option", { value: "room" }, "to everyone"),
-        h("option", { value: "spectators" }, "to spectators"),
-    ];
-    return h("select", { name: "to", form: "say", class: "small", "aria-label": "To whom" }, options);
-}
-
 /**
- * A line with its author, and a button to mute the author.
+ * A line with its author, and the buttons to mute the author.
  * @param {ChatLine} line
  * @param {Chat} chat
  */
-function drawLine(line, { room, extras, me, marks, muted, redraw }) {
+function drawLine(line, chat) {
+    const { extras, marks } = chat;
     const { v, identity, name, text, to, by } = line;
     const reader = READERS[to ?? "room"];
     const aside = reader ? h("span", { class: "badge", title: reader.title }, reader.text) : null;
     const mark = marks.get(identity ?? "") ?? "";
-    const mute = () => {
-        if (identity) muted.add({ identity, name });
-        redraw();
-    };
-    const label = `Mute ${isolated(name)}${mark}`;
-    const button =
-        identity && identity !== me && !by
-            ? h("button", { class: "mute", "aria-label": label, title: label, onclick: mute }, "Mute")
-            : null;
     const said = h("span", { class: "said", dir: "auto" }, extras?.drawText(line) ?? text);
-    return h("p", { key: v, class: by && "by-bot" }, h("b", null, h("bdi", null, name), mark), aside, " ", said, button, extras?.drawMute(line, room));
-}
-
-/**
- * The muted people who have written here, each with a button to show their lines again.
- * @param {Chat} chat
- * @returns {Content}
- */
-function drawMutedPeople({ room, marks, muted, redraw }) {
-    /** @type {Map<string, string>} */
-    const names = new Map();
-    for (const { identity, name } of room.chat) if (identity && muted.has(identity)) names.set(identity, name);
-    return [...names].map(([identity, name]) => {
-        const unmute = () => {
-            muted.remove(identity);
-            redraw();
-        };
-        return h(
-            "p",
-            { class: "muted muted-person", key: identity },
-            `You do not see what ${isolated(name)}${marks.get(identity) ?? ""} writes. `,
-            h("button", { class: "small", onclick: unmute }, "Show it"),
-        );
-    });
+    return h("p", { key: v, class: by && "by-bot" }, h("b", null, h("bdi", null, name), mark), aside, " ", said, extras?.drawMute(line, chat));
 }

@@ -34,6 +34,7 @@ export async function openEvening(room, score) {
         name: "evening",
         content: [
             score,
+            h("p", { class: "muted" }, "Each opens its replay. Matches that ended before a move are not listed."),
             h("ol", { class: "list matches", onclick: leave }, played.map((match) => drawMatch(match, Date.now()))),
         ],
         buttons: h("button", { class: "main", value: "", autofocus: true }, "Close"),

@@ -12,7 +12,7 @@ import { apply, follow, headPly } from "../../shell/model.js";
 import { heldText } from "./held.js";
 import { isOneScreen, legalMoves, mySeat } from "./viewer.js";
 import { resultFor } from "../../ui/table.js";
-import { occupantName, plural, resultText, sideName } from "../../shell/words.js";
+import { occupantName, plural, resultSentence, sideName } from "../../shell/words.js";
 
 /**
  * The line of the room's log for an event; null for events that are shown elsewhere, such as chat and
@@ -85,7 +85,7 @@ export function logLine(event, room, seat) {
             const [offerer] = room.offers;
             if (event.how === "agreement" && offerer !== undefined)
                 return `${subjectOf(room, 1 - offerer, seat)} accepted the draw`;
-            return `${resultText(event, board)}: ${event.reason}`;
+            return resultSentence(event, board);
         }
         default:
             return null;

@@ -64,7 +64,8 @@ class NextGame {
     constructor(app, room, games, present) {
         this.#app = app;
         this.#room = room;
-        this.#games = games;
+        // Those that are there for lessons stand last, as in the lobby.
+        this.#games = [...games].sort((a, b) => Number(a.search === "teach") - Number(b.search === "teach"));
         // As in a rematch, the sides are swapped.
         this.#choice = {
             game: present,

@@ -166,11 +166,8 @@ function drawGone(app, room, absence) {
         "div",
         { class: "gone", key: "gone", role: "group", "aria-label": text },
         h("p", null, text),
-        claims.map(({ t, text: label }, number) => {
-            const onclick = send(t);
-            return h("button", number === 0 ? { class: "main", onclick } : { onclick }, label);
-        }),
-        h("button", { onclick: wait }, "Wait"),
+        h("button", { class: "main", onclick: wait }, "Wait"),
+        claims.map(({ t, text: label }) => h("button", { onclick: send(t) }, label)),
     );
 }
 
@@ -227,7 +224,7 @@ function drawTakebackRequest(app, room) {
 }
 
 /**
- * The open proposal of the next game: "Ada proposes Othello, with the sides swapped."
+ * The open proposal of the next game: "Ada proposes Othello. You begin."
  * @param {App} app
  * @param {Room} room
  * @param {string} clock its time control in words, "" if it is that of the room
@@ -239,8 +236,8 @@ function drawProposal(app, room, clock) {
     const { seat, v, title, options, options_text, seats, level } = room.next;
     const isOwn = seat === mySeat(model);
     const words = optionsText({ options: options ?? {}, options_text: options_text ?? "" });
-    const sides = seats?.[0] === 0 ? "on the same sides" : "with the sides swapped";
-    const game = [title, words && `(${words})`, `${[sides, level && `level ${level}`, clock].filter(Boolean).join(", ")}.`].filter(Boolean).join(" ");
+    const more = [level && `level ${level}`, clock].filter(Boolean).map((each) => `, ${each}`);
+    const game = `${title}${words && ` (${words})`}${more.join("")}. ${firstText(app, room, seats?.[0] ?? 0)}`;
     const sentence = isOwn ? `You propose ${game}${absentText(app, room)}` : `${occupantName(room.seats[seat])} proposes ${game}`;
     const accept = () => void app.command({ t: "accept", room: room.id, what: "next", v });
     const decline = () => void app.command({ t: "decline", room: room.id, what: "next" });
@@ -251,6 +248,16 @@ function drawProposal(app, room, clock) {
         !isOwn && permits(model, "accept") ? h("button", { key: "accept", class: "main", onclick: accept }, "Accept") : null,
         permits(model, "decline") ? h("button", { key: "decline", onclick: decline }, isOwn ? "Withdraw" : "Decline") : null,
     );
+}
+
+/**
+ * Who begins the next match: "You begin."
+ * @param {App} app
+ * @param {Room} room
+ * @param {number} first the seat of now that has the first side then
+ */
+function firstText({ model }, room, first) {
+    return first === mySeat(model) ? "You begin." : `${occupantName(room.seats[first])} begins.`;
 }
 
 /**
@@ -316,7 +323,7 @@ function drawBarring(app, room) {
             const question = { title: `Is ${name} not whom you expect?`, text, yes: "Free the seat", no: "Keep playing" };
             if (other && (await askToConfirm(question))) void app.command({ t: "bar", room: room.id, identity: other.identity });
         };
-        const text = others.length > 1 ? `Not ${name}` : "Not this person";
+        const text = others.length > 1 ? `Free ${name}'s seat…` : "Free the seat…";
         return h("button", { key: `bar ${other?.identity}`, onclick: () => void send() }, icon("stand"), text);
     });
 }

@@ -19,7 +19,7 @@ import { closeDialogs } from "../../ui/dialogs.js";
 import { h } from "../../shell/elements.js";
 import { keyOf } from "../../shell/keys.js";
 import { headPly, isClosed } from "../../shell/model.js";
-import { isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "./viewer.js";
+import { allowsHelp, isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "./viewer.js";
 import { drawGlassLink, drawMoves, drawStepper, plyForKey, scrollToShown } from "../../ui/moves.js";
 import { drawActions, drawSeatActions, statusText } from "./actions.js";
 import { PARTS, Part, expectedParts, neededParts } from "./later.js";
@@ -215,6 +215,7 @@ export class RoomPage {
     }
 
     #resetForMatch() {
+        if (mySeat(this.#app.model) !== null) scrollTo(0, 0); // the chat may be in view
         this.#shown = null;
         this.#drawnPosition = null;
     }
@@ -352,6 +353,7 @@ export class RoomPage {
             occupant: room.seats[seat],
             mark: nameMarks(room).get(room.seats[seat]?.identity ?? ""),
             board: room.description?.view ?? null,
+            levels: room.description?.level_names,
             online: presence ? (presence.seats[seat] ?? null) : null,
             hands: (room.match ? this.#drawnPosition : room.start)?.hands ?? {},
             pieces: (room.match ? this.#drawnPosition?.pieces : null) ?? null,
@@ -399,7 +401,7 @@ export class RoomPage {
             room.match && !over ? opponent?.drawGone(room) : null,
             this.#parts.clock.shown?.drawState(room),
             this.#shown === null ? null : h("button", { key: "back", class: "to-live", onclick: back }, "Back to the match"),
-            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room, opponent?.drawOffers(room, this.#parts.clock.shown?.proposedControl(room)), this.#parts.after.shown?.drawAgain(this.#app, room)), opponent?.drawBarring(room), this.#hints?.draw(room)),
+            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room, this.#parts.after.shown?.drawAgain(this.#app, room)), opponent?.drawBarring(room), this.#hints?.draw(room), opponent?.drawOffers(room, this.#parts.clock.shown?.proposedControl(room))),
         );
     }
 
@@ -421,7 +423,9 @@ export class RoomPage {
             { class: "card move-card", "aria-label": "Moves" },
             drawStepper({ shown, head, go }),
             drawMoves({ moves: room.match?.moves ?? [], shown, go, sides, colours }),
-            room.match && permits(this.#app.model, "see_thinking") ? drawGlassLink(room.match.id, shown) : null,
+            room.match && allowsHelp(room) && permits(this.#app.model, "see_thinking")
+                ? drawGlassLink(room.match.id, shown)
+                : null,
         );
     }
 

@@ -36,6 +36,17 @@ export function isOneScreen(room) {
 }
 
 /**
+ * Whether the room allows help with the positions of its match. The server's `position_help` has the
+ * same rule: nobody gets help while two people play each other, unless the host allows it.
+ * @param {Room} room
+ */
+export function allowsHelp(room) {
+    const { match, seats, help } = room;
+    if (match === null || match.over) return true;
+    return help || isOneScreen(room) || seats.some((seat) => seat?.kind === "ai" && !seat.kept_for);
+}
+
+/**
  * The seat whose side the viewer takes, or null: on one screen the viewer takes neither.
  * @param {Model} model
  * @returns {number | null}

@@ -1,0 +1,73 @@
+"""What the screens that fill the terminal share: a banner, keys, the list of keys, the way out."""
+
+from collections.abc import Sequence
+from typing import ClassVar, NamedTuple
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+from textual.widgets import Static
+
+from client.tui.sheets import Menu, MenuEntry
+
+
+class Shortcut(NamedTuple):
+    """Keys that do the same: their names in Textual, the label and the text of the list of keys,
+    and the action; "" where choosing it in the list does nothing.
+    """
+
+    keys: str
+    label: str
+    text: str
+    action: str
+
+
+#: The keys that every list of keys ends with.
+HELP = Shortcut("question_mark,f1", "?", "this list", "help")
+LEAVE = Shortcut("q,ctrl+c", "q", "leaves", "leave")
+
+
+def bindings(keys: Sequence[Shortcut]) -> list[BindingType]:
+    """The bindings of keys; those without names in Textual are bound elsewhere."""
+    return [Binding(key.keys, key.action, show=False) for key in (*keys, HELP, LEAVE) if key.keys]
+
+
+class Page(Screen[None]):
+    """A screen that fills the terminal. `KEYS` are listed on request below `HEADING`."""
+
+    DEFAULT_CSS = """
+    Page { layout: vertical; background: ansi_default; color: ansi_default; }
+    Page Static { height: auto; width: 100%; }
+    Page > #title { text-style: bold; height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    Page > #banner { height: 1; text-style: reverse bold; display: none; }
+    Page > #keys { height: 1; text-style: dim; text-wrap: nowrap; text-overflow: ellipsis; }
+    """
+    HEADING: ClassVar[str] = ""
+    KEYS: ClassVar[Sequence[Shortcut]] = ()
+
+    def compose_head(self) -> ComposeResult:
+        """The first two lines: a title, and the banner."""
+        yield Static(id="title", markup=False)
+        yield Static(id="banner", markup=False)
+
+    def show_banner(self, text: str) -> None:
+        """Shows a sentence above everything, such as that the connection is lost; "" hides it."""
+        if self.is_mounted:
+            banner = self.query_one("#banner", Static)
+            banner.update(Text(text))
+            banner.display = bool(text)
+
+    def action_help(self) -> None:
+        """Lists the keys."""
+        entries = [MenuEntry(key.label, key.text, key.action) for key in (*self.KEYS, HELP, LEAVE)]
+        self.app.push_screen(Menu(self.HEADING, entries), self._chosen)
+
+    async def _chosen(self, action: str | None) -> None:
+        """Does what was chosen in the list of keys."""
+        if action and action != HELP.action:
+            await self.run_action(action)
+
+    def action_leave(self) -> None:
+        """Leaves the screen."""
+        self.dismiss(None)
