@@ -1,8 +1,7 @@
 """A room on the whole terminal: keys, mouse and words, with a fake room in the server's place."""
 
-from collections.abc import AsyncIterator, Callable, Sized
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from functools import partial
 
 import pytest
 from textual.widgets import Input
@@ -361,11 +360,6 @@ async def test_keys_of_the_board() -> None:
         await screen.until(lambda: not screen.room._is_flipped, "turned back")
 
 
-def has_more(lines: Sized, count: int) -> bool:
-    """Returns whether there are more lines than that."""
-    return len(lines) > count
-
-
 async def test_a_tab_follows_its_end_until_the_user_scrolls() -> None:
     """Long messages leave the board whole and do not push the end of the chat out of sight; what
     the user has scrolled to stays, until they scroll to the end again.
@@ -377,7 +371,7 @@ async def test_a_tab_follows_its_end_until_the_user_scrolls() -> None:
         for _ in range(12):
             told = len(screen.room._log)
             await screen.type("nonsense")
-            await screen.until(partial(has_more, screen.room._log, told), "an error")
+            await screen.until(lambda told=told: len(screen.room._log) > told, "an error")  # type: ignore[misc]
         await screen.shows("│ commands.", "… (tab Chat)")
         await screen.type("e2e4")
         await screen.until(lambda: moves(room), "e2e4")

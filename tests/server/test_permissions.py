@@ -323,6 +323,7 @@ def test_a_command_is_listed_if_and_only_if_it_is_accepted(
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 @settings(max_examples=1000)
 @given(openings, steps, st.sampled_from(sorted(CHANGED_GAMES)), absences)
 def test_a_command_is_listed_if_and_only_if_it_is_accepted_in_many_runs(

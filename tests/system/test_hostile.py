@@ -26,8 +26,9 @@ ANSWERS = ("ack", "error", "pong")
 CLIENTS = 4
 #: The time limit of a wait for an answer, in seconds; only a test that hangs reaches it.
 TIMEOUT_S = 60.0
-#: The growth of resident memory that an attack may cause, in bytes; in the long form the tables of
-#: limits and of seen keys are full.
+#: The growth of resident memory that an attack may cause, in bytes. In the long form the page
+#: caches of SQLite's five connections are full (2 MB each), and so is the cache of clean names; the
+#: rest is what malloc does not return. 300 bytes that stay for each greeting exceed it.
 GROWTH_BYTES = {4_000: 4 * 2**20, 1_000_000: 24 * 2**20}
 #: The percentage of each kind of input.
 SHARES = {"messages": 80, "bad frames": 10, "odd frames": 2, "greetings": 8}

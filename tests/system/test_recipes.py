@@ -87,7 +87,7 @@ COMMAND: Edits = {
         ('    CommandName.RESIGN: "resign"', '    CommandName.WAVE: "wave",\n'),
         ("from server.commands import", "from server.commands import Wave\n"),
     ],
-    "tests/client/test_commands.py": [('        "allow-help",\n    }', '        "wave",\n')],
+    "tests/client/test_commands.py": [('        *("bar", "allow-help"', '        "wave",\n')],
     "docs/how-to/terminal.md": [("| `name` NAME |", "| `wave` | | waves to the room |\n")],
 }
 
