@@ -187,13 +187,6 @@ class Moved(Event, frozen=True, tag="moved"):
 Termination = Literal[
     "board", "resign", "abort", "failure", "claim", "agreement", "gone", "flag", "noshow"
 ]
-#: How a match without a winner ended if it was drawn. Any other end is no result.
-DRAWN_ENDS = ("board", "claim", "agreement", "gone", "flag")
-
-
-def has_result(winner: int | None, how: str) -> bool:
-    """Whether a match has a result that this seat won, or nobody, and that ended like this."""
-    return winner is not None or how in DRAWN_ENDS
 
 
 class Finished(Event, frozen=True, tag="finished"):

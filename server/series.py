@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from server.events import DRAWN_ENDS, Occupant
+from engine.ends import DRAWN_ENDS
+from server.events import Occupant
 
 #: Maximum number of pairs of players that have a score; the pair whose last match is the oldest
 #: loses its score.

@@ -10,7 +10,7 @@ left, `:t` for a time forfeit; a move may have its time in seconds, as in `B[F5/
 is `PA`. A transcript has the moves alone, without passes, from the usual start.
 """
 
-from engine.formats.pgn import WITHOUT_RESULT, find_or_none, is_standard, moment
+from engine.formats.pgn import find_or_none, is_standard, moment
 from engine.formats.record import FindGame, GameRecord, Over, Unwritable
 from engine.formats.sgf import CONTROL, escaped
 
@@ -73,7 +73,7 @@ def board_text(start: str) -> str:
 
 def result_text(over: Over | None) -> str:
     """The property RE: the difference of discs for Black; "?" for none."""
-    if over is None or over.how in WITHOUT_RESULT:
+    if over is None or not over.has_result:
         return "?"
     difference = 0 if over.winner is None else ALL_DISCS * (1 - 2 * over.winner)
     if over.how == "board" and over.points is not None:

@@ -52,8 +52,6 @@ TERMINATIONS = {
 }  # fmt: skip
 #: A word of a comment, or a command in it.
 WORD = re.compile(r"\[%[^\]]*\]|\S+")
-#: The ways in which a match ends without a result.
-WITHOUT_RESULT = ("abort", "failure", "noshow")
 
 
 def format_pgn(record: GameRecord, find_game: FindGame) -> str:
@@ -102,7 +100,7 @@ def sides_of(record: GameRecord, game: Game | None) -> Sides:
 
 def result_text(over: Over | None, first: int) -> str:
     """A result with the points of this seat before those of the other; "*" for none."""
-    if over is None or over.how in WITHOUT_RESULT:
+    if over is None or not over.has_result:
         return "*"
     if over.winner is None:
         return "1/2-1/2"

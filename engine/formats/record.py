@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec import Struct, structs
 
+from engine.ends import has_result
 from engine.game import Game, GameError, GameFault
 
 #: Finds a game by its id; raises UnknownGame (a GameError) or an error of a broken rules file.
@@ -63,6 +64,11 @@ class Over(Struct, frozen=True, omit_defaults=True):
     how: str = ""
     reason: str = ""
     points: tuple[int, int] | None = None
+
+    @property
+    def has_result(self) -> bool:
+        """Whether a seat won or the game was drawn. A file without a word for the end has drawn."""
+        return not self.how or has_result(self.winner, self.how)
 
 
 class GameRecord(Struct, frozen=True, omit_defaults=True):

@@ -14,7 +14,7 @@ The format is that of the specification at red-bean.com/sgf, with the properties
 import re
 from collections.abc import Iterator
 
-from engine.formats.pgn import WITHOUT_RESULT, find_or_none, is_standard, moment
+from engine.formats.pgn import find_or_none, is_standard, moment
 from engine.formats.record import FindGame, GameRecord, Over, Unwritable
 from engine.game import Game, GameError, GameFault, Position
 from engine.view import Grid
@@ -133,7 +133,7 @@ def result_text(over: Over | None) -> str:
     """
     if over is None:
         return ""
-    if over.how in WITHOUT_RESULT:
+    if not over.has_result:
         return "Void"
     if over.winner is None:
         return "0"

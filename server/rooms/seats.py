@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from engine.ends import has_result
 from engine.game import Game, GameFault
 from engine.rules.errors import GameHung
 from engine.search.job import Persona
@@ -20,7 +21,6 @@ from server.events import (
     RoomEvent,
     SeatLeft,
     SeatTaken,
-    has_result,
 )
 from server.ids import IdentityId
 from server.rooms import permissions

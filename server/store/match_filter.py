@@ -5,7 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from server.events import DRAWN_ENDS, has_result
+from engine.ends import DRAWN_ENDS, has_result
 from server.time_controls import UNTIMED, Speed
 
 #: The wanted result: the player won or lost, the match was drawn, or that seat won.

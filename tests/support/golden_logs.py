@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from server.events import DRAWN_ENDS, Unknown, parse_event_body
+from engine.ends import DRAWN_ENDS
+from server.events import Unknown, parse_event_body
 from server.protocol.codec import HIDDEN_BODY, event_frame
 from tests.support.room_log import ROOM
 

@@ -218,7 +218,8 @@ LESSON_FIGURES: Mapping[str, Sequence[SearchFigures]] = {
 #: Parts of each lesson's page: the numbers of the worked example.
 LESSON_TEXTS: Mapping[str, Sequence[str]] = {
     "what-is-minimax": (
-        "G is the least of 10 and 11: 10. H is 9, C the greatest of both: 10. The root plays A.",
+        "G is the least of 10 and 11: 10. H is 9, C the greatest of both: 10.",
+        "In the end A is 10 and B 2: the computer plays A.",
         "The leaf 10 in the lower left is what the computer can be sure of: by A C G G1 it gets 10",
         "31 nodes, 16 leaves",
     ),
@@ -280,7 +281,7 @@ LESSON_TEXTS: Mapping[str, Sequence[str]] = {
     "static-functions": ("19 and 19 nodes", "differ in min_value"),
     "map": (
         "drawn, ongoing, won, lost",
-        "Here it ends with 30 and c.",
+        "the accumulator of MAX ends with 30 and the move c.",
         "alpha 10, beta 3",
         "is our depth 4",
     ),
@@ -292,10 +293,14 @@ LESSON_TEXTS: Mapping[str, Sequence[str]] = {
     "shared-states": ("5,478 states", "549,946", "8 states and 10 transitions", "12 nodes"),
     "deepening": ("5, 15, 60, 94 and 228 nodes: 402", "takes 583"),
     "evaluation": ("3 - 2 = 1", "16 - 19 = -3", "a real chess board: -3"),
-    "horizon": ("Depth 1 promises 4, and depth 2 promises 3", "plays a1b1"),
+    "horizon": (
+        "Depth 1 promises 4, and depth 2 promises 3",
+        "plays a1a6 (Rxa6+)",
+        "plays a1b1 (Rb1)",
+    ),
     "quiescence": ("visits 17 nodes instead of 81", "the rook is lost: -1"),
     "rock-paper-scissors": ("13 states", "-1, -1 and -1, then -1, -1 and -20", "<-1, 15>"),
     "average": ("13/15 = 0.866667", "minimax -1"),
     "max-n": ("plays b and is sure of 1", "plays a and expects <3, 1, 0>"),
-    "scholars-mate": ("e2e4 e7e5 f1c4 b8c6 d1h5 g8f6 h5f7", "utility 1", "g7g6"),
+    "scholars-mate": ("e2e4 e7e5 f1c4 b8c6 d1h5 g8f6 h5f7", "utility 1", "g7g6 (g6)"),
 }

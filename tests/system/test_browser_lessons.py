@@ -239,14 +239,21 @@ async def test_nothing_covers_a_tree(
 
 
 async def test_two_searches_are_in_view(chromium: Browser, server: ServerProcess) -> None:
-    """With the first step the page scrolls to the tree of two searches, which is below the fold."""
+    """With the first step the page scrolls to the tree of two searches, which is below the fold.
+
+    The table has their value once they have returned it.
+    """
     async with people(chromium, server.url, PHONE) as (ada,):
         await ada.go("/learn/one-bound")
         tree = ada.page.locator(".pair-side .tree").first
         await tree.locator(".node").first.wait_for()
         await expect(tree).not_to_be_in_viewport(ratio=0.9)
+        value = ada.page.locator(".pair-counts tbody td:last-child").first
+        await expect(value).to_have_text("")
         await ada.page.keyboard.press("ArrowRight")
         await expect(tree).to_be_in_viewport(ratio=0.9)
+        await ada.page.keyboard.press("End")
+        await expect(value).to_have_text("10")
 
 
 async def test_a_quiz_is_answered_by_keyboard(chromium: Browser, server: ServerProcess) -> None:
@@ -371,6 +378,11 @@ async def test_a_teacher_prints_a_lesson_and_opens_it_in_two_clicks(
         await page.get_by_role("button", name="Print with answers").click()
         await ada.until("window.printed")
         await expect(sheet).to_contain_text("C2 ≤ 15: the least of D = 15.")
+        await ada.go("/learn/h0-and-hl")
+        await expect(sheet.locator(".figure-tree")).to_contain_text("~ 7")
+        questions = await sheet.locator(".questions p:first-child").all_text_contents()
+        assert questions[0] == "L = 1: hill climbing: Which value does the root return?"
+        assert len(set(questions)) == len(questions) > 3
 
 
 async def test_a_lesson_in_a_frame_leaves_no_trace(

@@ -37,4 +37,6 @@ def over(seats: tuple[int, int], result: str, reason: str = "", how: str = "") -
     number = RESULTS[result]
     winner = None if number is None else seats[number]
     found = how or next((word for pattern, word in REASONS if pattern.search(reason)), "")
-    return Over(winner, found, reason)
+    ending = Over(winner, found, reason)
+    # The result counts more than a word that no drawn game has ("resigned", with 1/2-1/2).
+    return ending if ending.has_result else Over(None, "", reason)

@@ -60,8 +60,8 @@ HORIZON = Lesson(
     page="""The horizon effect: what lies beyond the last ply does not exist for a search.
 White's rook on a1 can take the pawn on a6, which the pawn on b7 protects. A
 search of one ply stops right after the capture. It sees White ahead by {one.value} and plays
-{one.plays}. The loss of the rook lies beyond its horizon. A search of two plies sees that the
-recapture leaves White at {two[a1a6]}, and plays {two.plays}.""",
+{one.written}. The loss of the rook lies beyond its horizon. A search of two plies sees that the
+recapture leaves White at {two[a1a6]}, and plays {two.written}.""",
     look_for=(
         "White is ahead by 5 - 2 = 3. Depth 1 promises {one.value}, and depth 2 promises "
         "{two.value}.",
@@ -93,10 +93,10 @@ QUIESCENCE = Lesson(
     page="""The position of the lesson before: the rook may take a protected pawn. This
 search, too, has depth 1, but another cut-off rule: it stops only where no move captures a
 piece. After the capture on a6 it looks at the recapture, and the rook is lost:
-{quiet[a1a6]}. It plays {quiet.plays}, like a search of two plies, but visits {quiet.nodes}
+{quiet[a1a6]}. It plays {quiet.written}, like a search of two plies, but visits {quiet.nodes}
 nodes instead of {two.nodes}.""",
     look_for=(
-        "Depth 1 alone takes {one.nodes} nodes and plays {one.plays}: {quiet.nodes} were enough "
+        "Depth 1 alone takes {one.nodes} nodes and plays {one.written}: {quiet.nodes} were enough "
         "to see better.",
         "The cut-off rule is a parameter like the evaluator: it is called quiet. Beyond its "
         "depth it still tries all moves; a chess program tries captures only, and lets a side "

@@ -255,9 +255,9 @@ MAP = Lesson(
     page="""The algorithm has no loop. It hands a function, the lambda, to the board, whose map
 plays each move, calls it and takes the move back. The lambda lets a status visitor see the
 board: won, lost and drawn give updateBest 1, -1 and 0, or the chosen utilities, and going on
-what the next map finds. For four moves: {calls}. The accumulator holds the best
-value and its move, and makes its own opposite for the next ply. Here it ends with {value} and
-{move}. As an
+what the next map finds. The accumulator holds the best
+value and its move, and makes its own opposite for the next ply. A board with four moves calls
+{calls}; the accumulator of MAX ends with {value} and the move {move}. As an
 alpha-beta accumulator it says when it has enough: then the board plays no further move.""",
     look_for=(
         "After R1 the accumulator of R has enough: alpha {pruned[L]}, beta {pruned[R1]}. R2 is "

@@ -20,7 +20,7 @@ EVERY_LEAF = Lesson(
     page="""MAX has {pruned[L]} from the move L. After the move R, MIN's first reply R1 is
 worth {pruned[R1]}. MIN takes that or less, so R is worth at most {pruned[R]}, and MAX plays
 L. What is R2 worth? It does not matter: the value of the root is {pruned.value}, whatever
-stands there.""",
+stands there. Alpha-beta is minimax that leaves out what cannot matter.""",
     look_for=(
         "Put any other number in the place of R2: no number changes the root. Put 12 in the "
         "place of R1, and R2 decides.",

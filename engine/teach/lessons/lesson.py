@@ -152,8 +152,9 @@ class Texts:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """The numbers of a trace, as the texts of a lesson name them."""
+    """The numbers of a run's trace, as the texts of a lesson name them."""
 
+    run: Run
     trace: Trace
 
     def __getitem__(self, move: str) -> str:
@@ -176,6 +177,16 @@ class Numbers:
     def plays(self) -> str:
         """The chosen move."""
         return self.trace.line[0]
+
+    @property
+    def written(self) -> str:
+        """The chosen move and, where players of a game write it otherwise, how: "a1a6 (Rxa6+)"."""
+        subject = self.run.subject
+        if not isinstance(subject, AtPosition):
+            return self.plays
+        position = load_game(subject.game).position(subject.position, dict(subject.options))
+        written = position.notation(position.parse_move(self.plays))
+        return self.plays if written == self.plays else f"{self.plays} ({written})"
 
     @property
     def line(self) -> str:
@@ -207,7 +218,9 @@ def perform(run: Run) -> Trace:
 def fill_texts(lesson: Lesson, traces: Sequence[Trace]) -> Texts:
     """Returns the texts of a lesson with the numbers of its runs and its facts."""
     numbers: dict[str, object] = {
-        run.name: Numbers(trace) for run, trace in zip(lesson.runs, traces, strict=True) if run.name
+        run.name: Numbers(run, trace)
+        for run, trace in zip(lesson.runs, traces, strict=True)
+        if run.name
     }
     numbers |= lesson.facts()
 

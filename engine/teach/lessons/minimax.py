@@ -17,14 +17,15 @@ WHAT_IS_MINIMAX = Lesson(
     page="""How does a computer choose a move? It tries each of its moves in its head, each reply,
 each answer to that, and so on. That is a tree: the position now is the root, at the top; where a
 line of moves ends is a leaf, at the bottom. The number at a leaf says how good that end is for the
-computer. The computer (MAX) and its opponent (MIN) move in turn. A game is zero-sum if
-one side wins what the other loses: one number is enough. A game has perfect information if
-both sides see everything and nothing is left to chance. A maximizing node takes
-the greatest value of its successors, a minimizing node the least. A successor of a position
+computer. The computer (MAX) and its opponent (MIN) move in turn; a move of one side is a
+ply. A game is zero-sum if one side wins what the other loses: one number is enough. A game has
+perfect information if both sides see everything and nothing is left to chance. A maximizing node
+takes the greatest value of its successors, a minimizing node the least. A successor of a position
 is what one move makes of it. So the values go from the leaves up to the root:""",
     look_for=(
         "G is the least of {plain[G1]} and {plain[G2]}: {plain[G]}. H is {plain[H]}, C the "
-        "greatest of both: {plain[C]}. The root plays {plain.plays}.",
+        "greatest of both: {plain[C]}. In the end A is {plain[A]} and B {plain[B]}: the computer "
+        "plays {plain.plays}.",
         "The leaf {plain[G1]} in the lower left is what the computer can be sure of: by "
         "{plain.line} it gets {plain.value}, and any other reply gives it no less.",
     ),
@@ -101,9 +102,9 @@ PAY_OFF = Lesson(
     summary="One number for each end, from the view of one player, whoever moves.",
     page="""A layout is an arrangement of the pieces on the board, with the side to move. The
 pay-off function gives each finished layout a number from the view of one player: 1 where that
-player has won, -1 where lost, 0 where drawn. 001 always takes John's view, whoever is to
-move: where John moves the greatest number counts, where the other moves the least. So the
-root may be a MIN node.""",
+player has won, -1 where lost, 0 where drawn. The text 001 always takes the view of its player
+John, whoever is to move: where John moves the greatest number counts, where the other moves the
+least. So the root may be a MIN node.""",
     look_for=(
         "{mine.plays} wins for the side to move: from its own view the root is MAX, worth "
         "{mine.value}. From the view of the other player the same root is MIN, worth "

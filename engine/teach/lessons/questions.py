@@ -50,10 +50,11 @@ AnswerKind = Literal["yes_no", "number", "names", "choice"]
 Answer = bool | Number | tuple[str, ...] | str
 
 
-class FigureNode(Struct, frozen=True):
+class FigureNode(Struct, frozen=True, omit_defaults=True):
     """A node to draw: its name in answers, the move to it, who chooses there, and its children.
 
-    A leaf has the kind `leaf` and a value; the values of several players are a text.
+    A leaf has the kind `leaf` and a value; the values of several players are a text. `estimate` is
+    what a search that stops at the node takes, "" without one.
     """
 
     name: str
@@ -61,6 +62,7 @@ class FigureNode(Struct, frozen=True):
     kind: str
     value: Number | str | None
     children: "tuple[FigureNode, ...]"
+    estimate: str = ""
 
 
 class QuizQuestion(Struct, frozen=True):
@@ -252,7 +254,8 @@ def make_figure(node: Node, move: str = "") -> FigureNode:
     value = value_text(value_of(utility)) if isinstance(utility, tuple) else utility
     below = zip(node.labels(), node.branches(), strict=True)
     children = tuple(make_figure(child, label) for label, child in below)
-    return FigureNode(move, move, node.kind or "leaf", value, children)
+    estimate = "" if node.estimate is None else value_text(value_of(node.estimate))
+    return FigureNode(move, move, node.kind or "leaf", value, children, estimate)
 
 
 def figure_questions(name: str, run: int, trace: Trace) -> tuple[QuizQuestion, ...]:

@@ -75,10 +75,10 @@ MEANING = Lesson(
     title="What 1, 0 and -1 mean",
     summary="What 1, 0 and -1 at the root promise to the side to move.",
     page="""The end of a game has a utility for each player. With XOO/.X./..X on the board
-X has won: U(X) = {ttt_0}, U(O) = {ttt_1}. After the scholar's mate U(White) = {mate_0} and
-U(Black) = {mate_1}. A search that goes to the end carries such a number up to the root,
-where it is a promise to the side to move: 1, a win is guaranteed, whatever the opponent
-does; 0, no win, but a draw is sure; -1, lost against perfect play.""",
+(row 1, the lowest, comes first) X has won: U(X) = {ttt_0}, U(O) = {ttt_1}. After the
+scholar's mate U(White) = {mate_0} and U(Black) = {mate_1}. A search that goes to the end carries
+such a number up to the root, where it is a promise to the side to move: 1, a win is guaranteed,
+whatever the opponent does; 0, no win, but a draw is sure; -1, lost against perfect play.""",
     look_for=(
         "In the first search {won.value}: X plays {won.plays} and has three in a row. In the "
         "second {drawn.value}: nobody can force more. In the third {lost.value}: every move "

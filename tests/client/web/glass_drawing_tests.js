@@ -1,5 +1,5 @@
 import "/client/web/glass/drawing/overview.js";
-import { initialCamera, reveal } from "/client/web/glass/drawing/camera.js";
+import { initialCamera, isWhole, reveal } from "/client/web/glass/drawing/camera.js";
 import { toSvg } from "/client/web/glass/viewer/export.js";
 import { stateAt } from "/client/web/glass/trace/search-state.js";
 import { nodeAt, placeIcicle, visitedPart } from "/client/web/glass/drawing/icicle.js";
@@ -196,6 +196,18 @@ test("the current node and its children are in view at every step, however small
         assert(left >= 0 && right <= screen.width && y + item.y * scale >= 0 && y + (item.y + item.height) * scale <= screen.height, `${item.key} is in view`);
         assert(reveal(camera, layout, item, screen) === camera, "a second look moves nothing");
     }
+});
+
+test("a drawing that fits stays where it is at every step", () => {
+    const trace = traceOf([
+        [12, 10],
+        [3, 10],
+    ]);
+    const screen = { width: 372, height: 342, top: 50 };
+    const layout = layOut(shownNodes(trace, stateAt(trace, 0)), itemMeasure(trace, "window"));
+    const camera = initialCamera(layout, screen, layout.bottom);
+    assert(isWhole(camera, layout, screen), "it fits at first");
+    for (const item of layout.items) assert(reveal(camera, layout, item, screen) === camera, `${item.key} moves it`);
 });
 
 test("the overview places every node under its parent, and finds it again", () => {

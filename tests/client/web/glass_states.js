@@ -82,13 +82,13 @@ export async function sentencesOf(lines, count) {
 
 /** The lines of the code of each algorithm and form. */
 export function codesOf(heads) {
-    return heads.map((head) => codeOf(head).lines);
+    return heads.map((head) => codeOf(head, true).lines);
 }
 
 /** The event of each step, and the index of the line of code that it marks. */
 export async function codeLines(lines) {
     const trace = await loadTrace(lines, 65536);
-    const code = codeOf(trace.head);
+    const code = codeOf(trace.head, trace.hasChance);
     return Array.from({ length: Math.min(400, trace.stepCount) }, (_, step) => [
         trace.stepWhat(step),
         lineOfStep(code, trace, step),

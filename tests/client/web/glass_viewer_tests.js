@@ -1,8 +1,12 @@
+import { codeOf } from "/client/web/glass/text/code.js";
+import { stateAt } from "/client/web/glass/trace/search-state.js";
+import { drawCounters } from "/client/web/glass/viewer/counters.js";
 import { Controls, SPEEDS } from "/client/web/glass/viewer/controls.js";
 import { NodeBoards } from "/client/web/glass/trace/boards.js";
 import { SearchTrace } from "/client/web/glass/trace/trace.js";
 import { SearchViewer } from "/client/web/glass/viewer/viewer.js";
 import { render } from "/client/web/shell/elements.js";
+import { traceOf } from "./glass_traces.js";
 import { assert, assertEqual, flushPromises, test } from "./testing.js";
 
 /** A clock that a test turns. */
@@ -134,6 +138,20 @@ test("a viewer tells its page the user's steps, and not those of the page", asyn
     viewer.goTo(4);
     assertEqual([steps, viewer.step, sentence()], [[1, 2], 4, "A returns 20. MAX has at least 20 at the root."]);
     assertEqual(node.querySelector(".code-lines .current").textContent, "add minimax(node after move, depth − 1) to the values");
+});
+
+test("code and counts say nothing of chance and of cut-offs where there are none", () => {
+    const codes = ["flat", "table"].flatMap((form) => [false, true].map((hasChance) => codeOf({ algorithm: "minimax", form }, hasChance).lines.join()));
+    assertEqual(codes.map((code) => code.includes("chance")), [false, true, false, true]);
+    const texts = ["minimax", "alphabeta"].map((algorithm) => {
+        const trace = traceOf([12, 3], algorithm === "alphabeta");
+        trace.head = { ...trace.head, algorithm };
+        trace.end = { ...trace.end, counts: { nodes: 3, leaves: 2, plain_nodes: 3, plain_leaves: 2, minimum_leaves: 2, ordering: 0 } };
+        render(document.body, drawCounters(trace, stateAt(trace, 0)));
+        return document.body.textContent;
+    });
+    assertEqual(texts.map((text) => text.includes("Minimum")), [false, true]);
+    assert(texts.every((text) => text.match(/leaves: 2 moves at each node, 1 level(?!s)/)), texts.join());
 });
 
 test("a search that was stopped says why at its end", async () => {

@@ -168,6 +168,7 @@ def test_files_that_are_cut(suffix: str) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("suffix", ["pgn", "pdn", "sgf", "ggf", "txt", "jsonl"])
 def test_files_that_are_cut_at_every_byte(suffix: str) -> None:
     """The same for each byte of 4 kB."""

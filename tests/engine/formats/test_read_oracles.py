@@ -162,6 +162,7 @@ def test_only_legal_moves_are_read_at_once(seed: int) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("first", range(100, 2100, 250))
 def test_thousands_of_games_of_python_chess_come_in_equal(first: int) -> None:
     """The same for 2,000 games."""
@@ -219,6 +220,7 @@ def test_games_of_pydraughts_come_in_equal() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("first", range(100, 1100, 50))
 def test_a_thousand_games_of_pydraughts_come_in_equal(first: int) -> None:
     """The same for 1,000 games."""
@@ -276,6 +278,7 @@ def test_reading_ends_after_many_bad_games(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_pgn_is_read_at_half_the_speed_of_python_chess() -> None:
     """At least 0.5 of the games a second of `chess.pgn.read_game`, in CPU time of one run."""
     texts = [str(chess_game(seed)) for seed in range(2, 200, 4)]

@@ -99,15 +99,28 @@ export function zoom(camera, point, factor) {
 }
 
 /**
- * The camera that has an item and its children in view: the same one if they are in view, otherwise
- * moved as little as possible. Children without room are ignored.
+ * Whether all of the drawing is in view.
+ * @param {Camera} camera
+ * @param {Layout} layout
+ * @param {Screen} screen
+ */
+export function isWhole({ x, y, scale }, { left, right, top, bottom }, { width, height }) {
+    return x + left * scale >= 0 && x + right * scale <= width && y + top * scale >= 0 && y + bottom * scale <= height;
+}
+
+/**
+ * The camera that has an item and its children in view: the same one if they or all of the drawing
+ * are in view, otherwise moved as little as possible. Children without room are ignored.
  * @param {Camera} camera
  * @param {Layout} layout
  * @param {Item} item
  * @param {Screen} screen
  * @returns {Camera}
  */
-export function reveal(camera, { items }, item, screen) {
+export function reveal(camera, layout, item, screen) {
+    // The margin around a node must not push the far end of the drawing out of view.
+    if (isWhole(camera, layout, screen)) return camera;
+    const { items } = layout;
     const index = items.indexOf(item);
     const family = [item, ...items.filter(({ parent }) => parent === index)];
     const { scale } = camera;

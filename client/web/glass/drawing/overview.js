@@ -29,6 +29,13 @@ const HEIGHT_PX = 96;
 const [MIN_LEVEL_PX, MAX_LEVEL_PX] = [8, 18];
 /** The least width of a rectangle with a gap or a mark of a cut-off, in pixels. */
 const MIN_MARKED_PX = 3;
+/** The colours that stand for no value, and what they mean. */
+const INKS = [
+    ["cut", "cut-off"],
+    ["path", "path"],
+    ["pale", "not visited yet"],
+    ["paper", ""],
+];
 /** The number of colours on each side of the middle. */
 const TONES = 12;
 /** How far Page Up and Page Down go, as a share of all nodes. */
@@ -148,13 +155,7 @@ export class GlassOverview extends HTMLElement {
             h("span", { class: "ink max" }),
             `${high} ${players[1]}`,
             h("span", { class: "visually-hidden" }, `, ${middle} in the middle`),
-            h("span", { class: "ink cut" }),
-            "cut-off",
-            h("span", { class: "ink path" }),
-            "path",
-            h("span", { class: "ink pale" }),
-            "not visited yet",
-            h("span", { class: "ink paper" }),
+            INKS.map(([ink, meaning]) => h("span", { class: "entry", key: ink }, h("span", { class: ["ink", ink] }), meaning)),
         );
     }
 

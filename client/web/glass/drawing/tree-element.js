@@ -9,7 +9,7 @@
  */
 
 import { h, render } from "../../shell/elements.js";
-import { fitCamera, initialCamera, isTooHigh, reveal } from "./camera.js";
+import { fitCamera, initialCamera, isTooHigh, isWhole, reveal } from "./camera.js";
 import { LEVEL_PX, LOW_LEVEL_PX, layOut } from "./layout.js";
 import { measure } from "../text/measures.js";
 import { drawItems, itemMeasure } from "./shapes.js";
@@ -253,12 +253,9 @@ export class GlassTree extends HTMLElement {
     /** Marks how far away the drawing is, and whether all of it is in view, for the style sheet. */
     #mark() {
         if (!this.#layout) return;
-        const { x, y, scale } = this.#viewport.camera;
-        const { left, right, top, bottom } = this.#layout;
-        const { width, height } = this.#viewport.screen;
-        const isWhole = x + left * scale >= 0 && x + right * scale <= width && y + top * scale >= 0 && y + bottom * scale <= height;
-        this.toggleAttribute("data-whole", isWhole);
-        this.toggleAttribute("data-far", scale < FAR_SCALE);
+        const { camera, screen } = this.#viewport;
+        this.toggleAttribute("data-whole", isWhole(camera, this.#layout, screen));
+        this.toggleAttribute("data-far", camera.scale < FAR_SCALE);
     }
 
     // --- nodes

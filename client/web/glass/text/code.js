@@ -27,11 +27,13 @@ const LEAVING = { leaf: "leaf", depth: "leaf", table: "table" };
 const STOP = ["    if node is a leaf or depth = 0: return its value", "leaf"];
 /** @type {Line} */
 const LOOP = ["    for each move of node:"];
+/** The line for nodes of chance, which few trees have. @type {Line} */
+const IF_CHANCE = ["           the mean if chance decides", "leave:mean"];
 /** @type {Line[]} */
 const RETURN_BEST = [
     ["    return the greatest of the values if MAX chooses,", "leave leave:max"],
-    ["           the least if MIN chooses,", "leave:min"],
-    ["           the mean if chance decides", "leave:mean"],
+    ["           the least if MIN chooses", "leave:min"],
+    IF_CHANCE,
 ];
 
 /** @type {Line[]} */
@@ -275,10 +277,11 @@ function linesOf(algorithm, form) {
 /**
  * The pseudo-code of a search.
  * @param {Pick<TraceHead, "algorithm" | "form">} head
+ * @param {boolean} hasChance whether a node of chance was visited
  * @returns {Code}
  */
-export function codeOf({ algorithm, form }) {
-    const lines = linesOf(algorithm, form);
+export function codeOf({ algorithm, form }, hasChance) {
+    const lines = linesOf(algorithm, form).filter((line) => hasChance || line !== IF_CHANCE);
     /** @type {Map<string, number>} */
     const byEvent = new Map();
     lines.forEach(([, events = ""], index) => events.split(" ").forEach((event) => event && byEvent.set(event, index)));

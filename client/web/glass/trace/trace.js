@@ -82,6 +82,8 @@ export class SearchTrace {
     skippedCount = 0;
     /** The number of cut-offs. */
     cutCount = 0;
+    /** Whether a node of chance was visited, whose value is a mean. */
+    hasChance = false;
 
     // The nodes. `-1` stands for no row, and for a code or a step that is not known.
     #parents = ints(-1);
@@ -408,6 +410,7 @@ export class SearchTrace {
         this.#moves.push(nodes.move[i]);
         this.#depths.set(row, nodes.depth[i]);
         this.#kinds.set(row, KINDS.indexOf(nodes.kind[i]));
+        this.hasChance ||= nodes.kind[i] === "mean";
         this.#turns.set(row, KINDS.indexOf(nodes.turn[i]));
         this.#statuses.set(row, STATUSES.indexOf(nodes.status[i]));
         this.#signs.set(row, nodes.sign[i]);

@@ -61,11 +61,19 @@ function countsToCompare(trace) {
     else counts.push(["Plain minimax", countText(plain_nodes), `nodes, ${countText(plain_leaves)} of them leaves`]);
     if (minimum_leaves !== null && plain_leaves !== null) {
         const [width, depth] = shapeOf(trace);
-        counts.push([POWER, countText(plain_leaves), `leaves: ${width} moves at each node, ${depth} levels`]);
-        counts.push(["Minimum", countText(minimum_leaves), "leaves with the best order (Knuth and Moore)"]);
+        counts.push([POWER, countText(plain_leaves), `leaves: ${counted(width, "move")} at each node, ${counted(depth, "level")}`]);
+        if (trace.isWindowed) counts.push(["Minimum", countText(minimum_leaves), "leaves, if the best move comes first at every node"]);
     }
     if (ordering > 0) counts.push(["Ordering", countText(ordering), "more nodes, visited only to order moves"]);
     return counts;
+}
+
+/**
+ * @param {number} count
+ * @param {string} noun
+ */
+function counted(count, noun) {
+    return `${countText(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 /**

@@ -196,7 +196,7 @@ export class SearchPair {
                 leaves,
                 cuts,
                 half?.aloneBefore[visited] ?? 0,
-                valueText(half?.trace.end?.value ?? null),
+                states[side]?.isLeft(0) ? valueText(half?.trace.end?.value ?? null) : "",
             ];
             return h("tr", { key: side }, h("th", { scope: "row" }, name), cells.map((cell, i) => h("td", { key: i }, cell)));
         };

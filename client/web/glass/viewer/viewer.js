@@ -71,7 +71,6 @@ const FILES = [
 
 export class SearchViewer {
     #options;
-    #code;
     /** The board of the current node, in a game. @type {NodeBoard | null} */
     #board = null;
     /** The lazily loaded modules by name; null while one is loading. @type {Map<string, any>} */
@@ -101,7 +100,6 @@ export class SearchViewer {
         const { app, trace, step = null, view = "window" } = options;
         this.trace = trace;
         this.#options = options;
-        this.#code = codeOf(trace.head);
         this.#step = step;
         this.#view = view;
         this.#controls = new Controls({
@@ -370,11 +368,12 @@ export class SearchViewer {
 
     /** @param {SearchState} state */
     #drawCode(state) {
-        const current = state.step > 0 ? lineOfStep(this.#code, this.trace, state.step - 1) : -1;
+        const code = codeOf(this.trace.head, this.trace.hasChance);
+        const current = state.step > 0 ? lineOfStep(code, this.trace, state.step - 1) : -1;
         return h(
             "ol",
             { class: "code-lines" },
-            this.#code.lines.map((line, index) => {
+            code.lines.map((line, index) => {
                 const isCurrent = index === current;
                 const indent = line.search(/\S|$/) / 4;
                 const attributes = { key: index, class: isCurrent ? "current" : null, "aria-current": isCurrent ? "step" : null, "--indent": indent };

@@ -45,7 +45,7 @@ export class LearnPage extends ReadPage {
                     h("a", { href: "/glass" }, "Search a position or a tree of your own"),
                     ". Who types a printed algorithm and gets another number finds out why: ",
                     h("a", { href: "/listings" }, "the printed listings, and what to correct in them"),
-                    ".",
+                    ". Where a lesson names a text, it is one of five lectures on game search: the game of sticks (000), a board that maps (001), negamax (002), look-ahead and averages (003), state machines and the coin friends (004).",
                 ),
             ),
             this.#drawTopics(),

@@ -14,6 +14,7 @@ import { h } from "../../shell/elements.js";
  * @property {string} kind
  * @property {number | string | null} value of a leaf
  * @property {FigureNode[]} children
+ * @property {string} [estimate] what a search that stops at the node takes
  */
 /**
  * @typedef {object} FigureOptions
@@ -55,6 +56,7 @@ function drawNode(node, options) {
         { key: node.name || "root" },
         node.move ? h("span", { class: "edge-name" }, node.move) : null,
         drawPart(node, options),
+        node.estimate ? h("span", { class: "edge-name" }, `~ ${node.estimate.replace("-", "−")}`) : null,
         options.below?.(node),
         node.children.length > 0
             ? h(

@@ -29,7 +29,7 @@ const CHOICES = { yes_no: "Yes ☐   No ☐   because", true_false: "True ☐   
 /** A question of a sheet. @typedef {{text: string, kind: keyof typeof LINES, reason: string}} Asked */
 /**
  * @typedef {object} HandoutOptions
- * @property {{title: string, page: string, look_for: string[], solution: string[]}} lesson
+ * @property {{title: string, page: string, look_for: string[], solution: string[], runs: {caption: string}[]}} lesson
  * @property {QuizBody} body
  * @property {SearchTrace | null} trace the search to draw
  * @property {boolean} hasAnswers whether the sheet shows the answers
@@ -41,7 +41,7 @@ const CHOICES = { yes_no: "Yes ☐   No ☐   because", true_false: "True ☐   
  * @returns {VNode}
  */
 export function drawHandout({ lesson, body, trace, hasAnswers, address }) {
-    const asked = questionsOf(body);
+    const asked = questionsOf(body, lesson.runs);
     return h(
         "article",
         { class: "handout", "aria-hidden": "true" },
@@ -55,8 +55,8 @@ export function drawHandout({ lesson, body, trace, hasAnswers, address }) {
         h(
             "ol",
             { class: "questions" },
-            asked.map((question) =>
-                h("li", { key: question.text }, h("p", null, question.text), drawAnswer(question, hasAnswers)),
+            asked.map((question, index) =>
+                h("li", { key: index }, h("p", null, question.text), drawAnswer(question, hasAnswers)),
             ),
         ),
         hasAnswers ? drawNotes([...lesson.look_for, ...lesson.solution], asked) : null,
@@ -67,9 +67,10 @@ export function drawHandout({ lesson, body, trace, hasAnswers, address }) {
 /**
  * The questions of a sheet: those of the exercise, or some of the quiz.
  * @param {QuizBody} body
+ * @param {{caption: string}[]} runs
  * @returns {Asked[]}
  */
-function questionsOf({ questions, exercise }) {
+function questionsOf({ questions, exercise }, runs) {
     if (exercise?.kind === "figure") {
         const reasons = [...new Set(exercise.questions.map(({ reason }) => reason))];
         return [{ text: `${exercise.text} Cross out the leaves that are never seen.`, kind: "text", reason: reasons.join(" ") }];
@@ -84,9 +85,12 @@ function questionsOf({ questions, exercise }) {
     if (exercise?.kind === "listing") return [{ text: exercise.text, kind: "text", reason: exercise.reason }];
     if (exercise?.kind === "statements")
         return exercise.statements.map(({ text, is_true, reason }) => ({ text, kind: "true_false", reason: `${is_true ? "True" : "False"}. ${reason}` }));
-    if (questions.length <= MAX_QUESTIONS) return questions;
     const step = (questions.length - 1) / (MAX_QUESTIONS - 1);
-    return Array.from({ length: MAX_QUESTIONS }, (_, index) => /** @type {Question} */ (questions[Math.round(index * step)]));
+    const some = () => Array.from({ length: MAX_QUESTIONS }, (_, index) => /** @type {Question} */ (questions[Math.round(index * step)]));
+    const chosen = questions.length <= MAX_QUESTIONS ? questions : some();
+    // Where the questions are about several searches, each says which one it means.
+    const isOfOne = chosen.every(({ run }) => run === chosen[0]?.run);
+    return isOfOne ? chosen : chosen.map((question) => ({ ...question, text: `${runs[question.run]?.caption}: ${question.text}` }));
 }
 
 /**
@@ -100,7 +104,7 @@ function drawGiven({ questions, exercise, figure }, trace, hasAnswers) {
     if (exercise?.kind === "listing") return drawListing(exercise.lines, hasAnswers);
     if (exercise?.kind === "statements") return null;
     const root = exercise?.root ?? figure ?? questions.find((question) => question.figure)?.figure;
-    if (!root) return drawSearch(trace, 0);
+    if (!root) return [drawSearch(trace, 0), trace && h("p", null, `Position: ${trace.head.position}`)];
     const below = exercise?.kind === "figure" ? (/** @type {FigureNode} */ node) => drawGaps(node, exercise) : undefined;
     return drawFigure({ root, label: "The tree", below });
 }
