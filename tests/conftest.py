@@ -16,17 +16,21 @@ import threading
 # pytest imports it when it reports an exception that no caller sees; two threads that do so at once
 # get a half-imported module.
 import tracemalloc  # noqa: F401
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from hypothesis import settings
+from playwright.async_api import Browser
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
 from engine.rules import overflow
 from engine.rules.call import refused_games
 from server.process.lean import enable_gc
+from tests.support.browser import open_chromium
 
 TESTS = Path(__file__).parent
 #: The modules that take 10 s or more, in the order in which they begin, and what of them stays
@@ -105,6 +109,24 @@ settings.register_profile("ci", parent=settings.get_profile("local"), derandomiz
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def process_chromium() -> AsyncIterator[Browser]:
+    """The one Chromium of this process: starting it takes as long as a short test."""
+    async with open_chromium() as browser:
+        yield browser
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def chromium(process_chromium: Browser) -> AsyncIterator[Browser]:
+    """A Chromium for the tests of a module, which have the loop scope "session".
+
+    No cookie, cache or page remains: each test opens contexts, and the last ones are closed here.
+    """
+    yield process_chromium
+    for context in process_chromium.contexts:
+        await context.close()
+
+
 @pytest.fixture(autouse=True)
 def every_game_may_be_played() -> Iterator[None]:
     """Forgets the games that this process refuses because one of their rules did not return."""
@@ -121,6 +143,23 @@ def numpy_warns_of_overflow() -> Iterator[None]:
     """
     yield
     overflow.is_ignored = False
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Imports this process's share of the test modules ahead of the collection.
+
+    In a clean clone no module has bytecode, and pytest rewrites its assertions, which takes longer
+    than all else in the collection. The processes of a parallel run would all do so for all modules
+    at the same time, because they collect in the same order.
+    """
+    name = os.environ.get("PYTEST_XDIST_WORKER")
+    if name is None or [Path(at).resolve() for at in session.config.args] != [TESTS]:
+        return
+    import_module("tests.engine.conftest")  # it sets what must precede the other modules
+    count = int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+    modules = sorted(TESTS.rglob("test_*.py"))
+    for path in modules[int(name.removeprefix("gw")) :: count]:
+        import_module(".".join(path.relative_to(TESTS.parent).with_suffix("").parts))
 
 
 def pytest_collection_finish() -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Page
+from playwright.async_api import Browser, Page
 
 from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.lessons.catalogue import LESSONS, lesson_traces
@@ -15,10 +15,10 @@ from engine.teach.output.text import format_trace
 from engine.teach.states.state import TreeState
 from engine.teach.states.tree_text import parse_tree
 from engine.teach.trace import Trace, encode_json
-from tests.support.browser import FILES, open_chromium, open_files
+from tests.support.browser import open_files
 from tests.support.trace_stream import stream_lines
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 #: Lessons with all algorithms, forms and kinds of values, whose searches are quick.
 QUICK_LESSONS = (
     *("every-leaf", "generous-friends", "four-level-tree", "fail-hard", "one-bound", "negamax"),
@@ -41,11 +41,9 @@ TREES = (
 )
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def page() -> AsyncIterator[Page]:
-    async with open_chromium() as browser:
-        page = await open_files(browser)
-        await page.goto(f"{FILES}/blank")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def page(chromium: Browser) -> AsyncIterator[Page]:
+    async with open_files(chromium) as page:
         yield page
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Page
+from playwright.async_api import Browser, Page
 
 from engine.teach.algorithms.explain import ALGORITHMS, FORMS, Plan, explain
 from engine.teach.lessons.catalogue import LESSONS, lesson_traces
@@ -19,10 +19,10 @@ from engine.teach.states.state import TreeState
 from engine.teach.states.tree_text import parse_tree
 from engine.teach.trace import Trace, encode_json
 from tests.engine.teach.checks import on_tree, random_tree
-from tests.support.browser import FILES, open_chromium, open_files
+from tests.support.browser import open_files
 from tests.support.trace_stream import stream_lines
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 #: All nodes of a trace with at most this number of steps are compared, of a longer trace those near
 #: the path: no step changes any other node.
 MAX_WHOLE_STEPS = 90
@@ -64,11 +64,9 @@ WALK = """async (lines) => {
 }"""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def page() -> AsyncIterator[Page]:
-    async with open_chromium() as browser:
-        page = await open_files(browser)
-        await page.goto(f"{FILES}/blank")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def page(chromium: Browser) -> AsyncIterator[Page]:
+    async with open_files(chromium) as page:
         yield page
 
 

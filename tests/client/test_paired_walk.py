@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Page
+from playwright.async_api import Browser, Page
 
 from engine.rules.registry import load_game
 from engine.teach.algorithms.explain import Plan, explain
@@ -14,9 +14,9 @@ from engine.teach.lessons.catalogue import load_lesson
 from engine.teach.states.state import GameState, State, TreeState
 from engine.teach.states.tree import Tree
 from engine.teach.trace import Trace
-from tests.support.browser import FILES, open_chromium, open_files
+from tests.support.browser import open_files
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 #: Makes the joint walk of two traces, and answers with its moments and its marks.
 JOIN = """async (traces) => {
@@ -50,11 +50,9 @@ JOIN = """async (traces) => {
 WHAT = ("enter", "returned", "narrowed", "cut", "leave")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def page() -> AsyncIterator[Page]:
-    async with open_chromium() as browser:
-        page = await open_files(browser)
-        await page.goto(f"{FILES}/blank")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def page(chromium: Browser) -> AsyncIterator[Page]:
+    async with open_files(chromium) as page:
         yield page
 
 

@@ -1,10 +1,10 @@
 """The modules of a folder, joined in one file, mean the same as before (server/web/bundles.py)."""
 
 import pytest
-from playwright.async_api import Route
+from playwright.async_api import Browser, Route
 
 from server.web.bundles import Bundles
-from tests.support.browser import FILES, open_chromium, open_files
+from tests.support.browser import FILES, open_files
 
 #: A client with every form of import and export that ours uses.
 SOURCES = {
@@ -64,7 +64,8 @@ USE = """async () => {
 
 
 @pytest.mark.browser
-async def test_joined_modules_mean_the_same() -> None:
+@pytest.mark.asyncio(loop_scope="session")
+async def test_joined_modules_mean_the_same(chromium: Browser) -> None:
     """Modules in bundles and those that are loaded later share each module once, in its order."""
     files = Bundles(SOURCES, ENTRIES).files()
     assert files.keys() == {
@@ -77,8 +78,7 @@ async def test_joined_modules_mean_the_same() -> None:
         content_type = "text/html" if text is None else "text/javascript"
         await route.fulfill(body=text or "", content_type=content_type)
 
-    async with open_chromium() as browser:
-        page = await open_files(browser)
+    async with open_files(chromium) as page:
         await page.route(f"{FILES}/**", serve)
         logged = [2, "app", "part", "one", "help"]
         assert await page.evaluate(USE) == ["app", 2, logged, logged]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Page
+from playwright.async_api import Browser, Page
 
 from engine.rules.registry import load_game
 from server.commands import (
@@ -55,10 +55,10 @@ from server.rooms.model import (
 from server.rooms.rules import create, decide, evolve, initial_room
 from tests.server.test_newer_logs import states
 from tests.support import golden_logs
-from tests.support.browser import open_chromium, open_files
+from tests.support.browser import open_files
 from tests.support.room_log import SETTINGS
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 #: The field that every command of a room has.
 HEAD: dict[str, Any] = {"id": "x"}
@@ -84,10 +84,10 @@ APPLY_ALL = """async (histories) => {
 }"""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def page() -> AsyncIterator[Page]:
-    async with open_chromium() as browser:
-        yield await open_files(browser)
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def page(chromium: Browser) -> AsyncIterator[Page]:
+    async with open_files(chromium) as page:
+        yield page
 
 
 #: Commands without arguments.

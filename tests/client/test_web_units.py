@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Page
+from playwright.async_api import Browser, Page
 
-from tests.support.browser import FILES, open_chromium, open_files, watch_faults
+from tests.support.browser import FILES, open_files, watch_faults
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 FOLDER = Path(__file__).parent / "web"
 #: Every JavaScript test: its file and its name.
 TESTS = [
@@ -45,10 +45,10 @@ class Units:
         return list(self._faults)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def units() -> AsyncIterator[Units]:
-    async with open_chromium() as browser:
-        yield Units(await open_files(browser, viewport={"width": 600, "height": 600}))
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def units(chromium: Browser) -> AsyncIterator[Units]:
+    async with open_files(chromium, viewport={"width": 600, "height": 600}) as page:
+        yield Units(page)
 
 
 @pytest.mark.parametrize(("file", "name"), TESTS)

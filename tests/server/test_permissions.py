@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from engine.game import Game, GameFault, OptionError
 from engine.rules.registry import load_game
@@ -49,7 +50,16 @@ from server.protocol import messages as wire
 from server.protocol import views
 from server.protocol.views import format_permissions
 from server.rooms import rules
-from server.rooms.model import AI, SERVER, Absence, Actor, CommandRejected, Moment, Room
+from server.rooms.model import (
+    AI,
+    MAX_EVENTS,
+    SERVER,
+    Absence,
+    Actor,
+    CommandRejected,
+    Moment,
+    Room,
+)
 from server.rooms.permissions import leaves_permissions_unchanged, permitted
 from server.settings import Settings
 from tests.support.room_log import (
@@ -311,13 +321,15 @@ def play_step(played: LoggedRoom, step: Step) -> list[RoomEvent]:
 @example("two people", [*[(ADA, Move, 0, 1)] * 3, (ADA, LetAiPlay, 0, 1)], "missing", GONE)
 @example("bare king", [(ADA, Move, 0, 1)] * 5, "unchanged", GONE)
 @example("two people", [(ADA, Move, 0, 1)], "unchanged", GONE)
+@example("a clock", [(ADA, Move, 0, 1)] * 3, "unchanged", GONE)
+@example("two people", [(ADA, Resign, 0, 1)], "unchanged", None)
 def test_a_command_is_listed_if_and_only_if_it_is_accepted(
     opening: str, run: list[Step], changed_game: str, absence: Absence | None
 ) -> None:
     """After every step of a run each viewer's list has exactly the commands that `decide` accepts.
 
-    That also holds on a server whose game has changed, after an event of a newer version, and when
-    the opponent has gone.
+    That also holds on a server whose game has changed, after an event of a newer version, when the
+    opponent has gone, when the flag has fallen and the server's tick is late, and in a full room.
     """
     check_list(opening, run, changed_game, absence)
 
@@ -344,6 +356,16 @@ def check_list(opening: str, run: list[Step], changed_game: str, absence: Absenc
             for actor in PEOPLE:
                 arguments = room, actor, played.now_ms, absence
                 assert listed_commands(*arguments) == accepted_commands(*arguments)
+        flag_ms = played.room.flag_ms()
+        for actor in PEOPLE if flag_ms is not None else ():
+            assert flag_ms is not None
+            arguments = played.room, actor, flag_ms, absence
+            of_turn = {"move", "claim"}  # the position lists them, which knows no time
+            assert listed_commands(*arguments) - of_turn == accepted_commands(*arguments) - of_turn
+    full = replace(played.room, v=MAX_EVENTS)
+    for actor in PEOPLE:
+        arguments = full, actor, played.now_ms, absence
+        assert listed_commands(*arguments) == accepted_commands(*arguments)
 
 
 @given(openings, steps)

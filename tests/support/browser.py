@@ -55,12 +55,17 @@ def watch_faults(page: Page) -> list[str]:
     return faults
 
 
-async def open_files(browser: Browser, **context: Any) -> Page:
+@asynccontextmanager
+async def open_files(browser: Browser, **context: Any) -> AsyncIterator[Page]:
     """Opens a page that can import this repository's modules, as `/client/web/shell/model.js`."""
-    page = await (await browser.new_context(**context)).new_page()
-    await page.route(f"{FILES}/**", _serve_file)
-    await page.goto(f"{FILES}/blank")
-    return page
+    opened = await browser.new_context(**context)
+    try:
+        page = await opened.new_page()
+        await page.route(f"{FILES}/**", _serve_file)
+        await page.goto(f"{FILES}/blank")
+        yield page
+    finally:
+        await opened.close()
 
 
 async def _serve_file(route: Route) -> None:

@@ -201,10 +201,12 @@ async def people(
 ) -> AsyncIterator[list[Person]]:
     """Opens a page for each browser context; at the end no page may have recorded an error."""
     opened = [await browser.new_context(**context) for context in contexts]
-    group = [Person(await context.new_page(), url) for context in opened]
-    for person in group:
-        person.page.set_default_timeout(TIMEOUT_MS)
-    yield group
-    assert not any(person.faults for person in group), [person.faults for person in group]
-    for context in opened:
-        await context.close()
+    try:
+        group = [Person(await context.new_page(), url) for context in opened]
+        for person in group:
+            person.page.set_default_timeout(TIMEOUT_MS)
+        yield group
+        assert not any(person.faults for person in group), [person.faults for person in group]
+    finally:  # the pages of a test that failed would go on beside the next ones
+        for context in opened:
+            await context.close()

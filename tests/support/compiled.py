@@ -8,7 +8,6 @@ compile one function each translate it again and again, which takes more than tw
 import gc
 
 from engine.compiler import code_cache
-from engine.compiler.code_cache import Access, CacheBusy, NotCached
 from engine.compiler.native import CACHE
 from engine.game import Game
 from engine.rules.contract import OPTIONAL_HOOKS
@@ -38,35 +37,38 @@ def compiled(game: Game) -> Searcher:
 
     Personas are not among them: few tests use them, and they take a quarter of the time.
     """
+    fill_cache(game)
     searcher = Searcher(game)
-    fill_cache(searcher)
     searcher.prepare()
     return searcher
 
 
-def fill_cache(searcher: Searcher) -> None:
-    """Compiles the functions of a game, unless they are in the cache.
+def fill_cache(game: Game) -> None:
+    """Compiles the functions of a game and its solver, unless they are in the cache.
 
-    One process compiles the game; the others wait for it.
+    One process compiles the game; the others wait for it. The cache records the game as ready: a
+    server would else start a process, in each test anew, that compiles what is not recorded.
     """
-    names = functions_of(searcher.game)
-    if is_cached(searcher, names[-1]):
+    if is_cached(game):
         return
-    with code_cache.locked(CACHE, f"{searcher.game.id}.whole"):
-        if not is_cached(searcher, names[-1]):
-            for name in names:
+    with code_cache.locked(CACHE, f"{game.id}.whole"):
+        if not is_cached(game):
+            searcher = Searcher(game)
+            for name in functions_of(game):
                 searcher.native.function(name)
+            searcher.prepare()
+            code_cache.note_ready(game.id, game.digest, step_of(game))
             gc.collect()  # the game's types and intermediate code are cycles of objects
 
 
-def is_cached(searcher: Searcher, name: str) -> bool:
-    """Returns whether a function is in the cache, from which it is loaded."""
-    try:
-        with code_cache.with_access(Access.LOAD):
-            searcher.native.function(name)
-    except (NotCached, CacheBusy):
-        return False
-    return True
+def is_cached(game: Game) -> bool:
+    """Returns whether the cache holds all functions of a game; none is loaded to see it."""
+    return code_cache.is_ready(game.id, game.digest, step_of(game))
+
+
+def step_of(game: Game) -> str:
+    """The name under which the cache records that it holds all functions of a game."""
+    return " ".join(["tests", *functions_of(game)])
 
 
 def compile_all(number: int, count: int) -> None:
@@ -78,4 +80,4 @@ def compile_all(number: int, count: int) -> None:
     games = production_ids()
     first = len(games) * number // count
     for game_id in games[first:] + games[:first]:
-        fill_cache(Searcher(load_game(game_id)))
+        fill_cache(load_game(game_id))

@@ -20,7 +20,7 @@ from engine.rules.registry import load_game
 from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.states.state import GameState, Scale
 from engine.teach.trace import MAX_TRACE_NODES
-from tests.support.browser import FILES, open_chromium, open_files
+from tests.support.browser import open_chromium, open_files
 from tests.support.trace_stream import stream_lines
 
 #: The game, and the depth at which the trace has almost MAX_TRACE_NODES nodes.
@@ -126,9 +126,10 @@ async def measure_all(page: Page, lines: list[str]) -> str:
 async def measure() -> str:
     """Measures in a new browser, without a server: the boards' requests fail."""
     lines = trace_lines()
-    async with open_chromium() as browser:
-        page = await open_files(browser, viewport={"width": 1280, "height": 800})
-        await page.goto(f"{FILES}/blank")
+    async with (
+        open_chromium() as browser,
+        open_files(browser, viewport={"width": 1280, "height": 800}) as page,
+    ):
         return await measure_all(page, lines)
 
 

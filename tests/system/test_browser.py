@@ -17,12 +17,12 @@ from tests.support.server_process import ServerProcess, assert_no_traceback, ser
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.usefixtures("warm_engine"),
 ]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
     async with serving(
         tmp_path_factory.mktemp("matches") / "data", workers=1, ai_pace_ms=0

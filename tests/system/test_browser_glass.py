@@ -15,7 +15,7 @@ from tests.support.browsers import DESKTOP, PHONE, people
 from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, serving
 from tests.system.test_browser_pages import audit
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 #: The number of nodes that the page shows at most (docs/how-to/glass-box.md).
 MAX_NODES = 20_000
@@ -37,7 +37,7 @@ ZOOM = """async () => {
 }"""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
     data = tmp_path_factory.mktemp("glass") / "data"
     async with serving(data, **NO_RATE_LIMITS) as server:

@@ -22,7 +22,7 @@ from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.server_process import ServerProcess, serving
 from tests.system.test_browser_pages import assert_fits, audit
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 #: Lessons whose runs are all small trees: they are drawn as a whole, and loaded at once.
 SMALL = (
@@ -77,7 +77,7 @@ COVERED = """() => {
 }"""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
     async with serving(tmp_path_factory.mktemp("lessons") / "data", workers=1) as server:
         yield server

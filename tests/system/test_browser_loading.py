@@ -13,10 +13,10 @@ from playwright.async_api import Browser, Page, Request, Route, expect
 from tests.support.browsers import DESKTOP, PHONE, Person
 from tests.support.server_process import ServerProcess, serving
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
     async with serving(tmp_path_factory.mktemp("loading") / "data") as server:
         yield server

@@ -17,7 +17,7 @@ from tests.system.test_browser_pages import assert_fits, audit
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.usefixtures("warm_engine"),
 ]
 
@@ -34,7 +34,7 @@ SEATS = ((MySeat(), OpenSeat()), (AiSeat(1), AiSeat(1)))
 MAX_NODES = 2500
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
     """A server whose invitations contain another loopback address than the tests use."""
     (port,) = free_ports(1)

@@ -16,7 +16,7 @@ from tests.support.small_texts import small_texts
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.usefixtures("warm_engine"),
 ]
 
@@ -35,7 +35,7 @@ SCREENS_AND_SCHEMES = [
 ]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
     async with serving(
         tmp_path_factory.mktemp("pages") / "data", workers=1, ai_pace_ms=0

@@ -16,7 +16,7 @@ from tests.system.test_browser_pages import assert_fits, audit
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.usefixtures("warm_engine"),
 ]
 
@@ -28,7 +28,7 @@ LISTED_MS = 2000
 MARKED = re.compile(r", (inaccuracy|mistake|blunder)$")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
     async with serving(
         tmp_path_factory.mktemp("replay") / "data", workers=2, ai_pace_ms=0

@@ -10,7 +10,7 @@ from server.commands import OpenSeat
 from tests.support.browsers import DESKTOP, PHONE, people
 from tests.support.server_process import ServerProcess, serving
 
-pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 #: Records the notes that the page plays, and the notices and the requests for permission.
 RECORD = """
@@ -95,7 +95,7 @@ PICTURE_CONTRAST = """async (image) => {
 }"""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
     async with serving(tmp_path_factory.mktemp("settings") / "data") as server:
         yield server

@@ -14,7 +14,7 @@ from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, serving
 pytestmark = [
     pytest.mark.long,
     pytest.mark.browser,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
 ]
 
 #: Counts the sheets that the page asks the browser to print.
@@ -26,7 +26,7 @@ COUNT_PRINTS = """() => {
 TREE = "max(A: min(4, 7), B: min(3, 9, 8))"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
     data = tmp_path_factory.mktemp("teacher") / "data"
     async with serving(data, **NO_RATE_LIMITS) as server:

@@ -14,7 +14,7 @@ from tests.system.test_browser_pages import audit
 #: Level 6 is never careless and searches several depths, once its search is compiled.
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.usefixtures("warm_engine"),
 ]
 

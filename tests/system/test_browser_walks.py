@@ -23,7 +23,7 @@ from tests.system.test_browser_pages import assert_fits, audit
 pytestmark = [
     pytest.mark.long,
     pytest.mark.browser,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.parametrize(
         ("screen", "scheme", "kind"),
         [
@@ -67,7 +67,7 @@ VALUES = """() => Object.fromEntries([...document.querySelectorAll(".runs glass-
     }))"""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
     data = tmp_path_factory.mktemp("walks") / "data"
     # The largest search takes most of the usual 5 s on a quiet machine, and more on a busy one.

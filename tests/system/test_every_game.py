@@ -26,7 +26,7 @@ from tests.system.test_browser_pages import assert_fits, audit
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.usefixtures("warm_engine"),
 ]
 
@@ -41,7 +41,7 @@ RESULT_LINE = re.compile(
 )
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
     data = tmp_path_factory.mktemp("games") / "data"
     async with serving(

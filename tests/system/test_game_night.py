@@ -8,18 +8,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.async_api import Locator, expect
+from playwright.async_api import Browser, Locator, expect
 
 from engine.game import Position
 from engine.rules.registry import load_game
 from server.deploy.free_ports import free_ports
 from server.web.links import draw_qr_code
-from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.server_process import serving
 from tests.system.test_browser_pages import assert_fits, audit
 
-pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("warm_engine")]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.usefixtures("warm_engine"),
+]
 
 PHONE_ON_ITS_SIDE: dict[str, Any] = {**PHONE, "viewport": {"width": 844, "height": 390}}
 COLUMNS = "abcdefg"
@@ -73,7 +76,7 @@ def is_won_by(position: Position, line: tuple[str, ...]) -> bool:
         pytest.param({}, id="with the settings that ship", marks=pytest.mark.long),
     ],
 )
-async def test_a_game_night(tmp_path: Path, settings: dict[str, Any]) -> None:
+async def test_a_game_night(chromium: Browser, tmp_path: Path, settings: dict[str, Any]) -> None:
     """Ada invites Bob by a link that works on his phone, and Kim watches. A move is taken back, a
     draw is declined, Bob goes and comes back while the AI keeps his seat, and he loses. Each of
     them reads what has happened, also after a reload.
@@ -84,7 +87,6 @@ async def test_a_game_night(tmp_path: Path, settings: dict[str, Any]) -> None:
         serving(
             tmp_path / "data", host="0.0.0.0", port=port, url=url, workers=1, **settings
         ) as server,
-        open_chromium() as chromium,
         people(chromium, server.url, DESKTOP, PHONE, PHONE_ON_ITS_SIDE) as (ada, bob, kim),
     ):
         address = await invite(ada, url)
