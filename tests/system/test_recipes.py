@@ -218,7 +218,7 @@ class Copy:
 
     def _run(self, *command: str) -> str:
         done = subprocess.run(
-            command, cwd=self._folder, capture_output=True, text=True, timeout=300
+            command, cwd=self._folder, capture_output=True, text=True, timeout=1500
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
