@@ -236,7 +236,7 @@ CHECKS = (
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("has_event", [False, True], ids=["a command", "and an event"])
 def test_a_command_is_added_by_the_recipe(tmp_path: Path, has_event: bool) -> None:
     """Who does what the recipe says, in the files that it names, has a command that is whole.
