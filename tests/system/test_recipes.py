@@ -218,7 +218,7 @@ class Copy:
 
     def _run(self, *command: str) -> str:
         done = subprocess.run(
-            command, cwd=self._folder, capture_output=True, text=True, timeout=300
+            command, cwd=self._folder, capture_output=True, text=True, timeout=1500
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -236,7 +236,7 @@ CHECKS = (
 
 
 @pytest.mark.long
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("has_event", [False, True], ids=["a command", "and an event"])
 def test_a_command_is_added_by_the_recipe(tmp_path: Path, has_event: bool) -> None:
     """Who does what the recipe says, in the files that it names, has a command that is whole.
