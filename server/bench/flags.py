@@ -20,8 +20,9 @@ from server.bench.moves import CONNECT_BATCH
 from server.bench.pairs import DRAWN_GAME, Meter, Pair, make_pair
 from server.bench.processes import UNLIMITED_ENVIRON, server_command, spawn
 
-#: The time of each side in a match whose flag falls, in seconds.
-CLOCK_S = 30
+#: The time of each side in a match whose flag falls, in seconds. The server closes a connection
+#: that is silent for 20 s.
+CLOCK_S = 15
 #: Pairs that only move.
 MOVING_PAIRS = 50
 #: The time after the last deadline within which its flag must have fallen, in seconds.
