@@ -17,6 +17,7 @@ BENCHMARKS = {
     "cluster-load": "server.bench.cluster_load",
     "exports": "server.bench.exports",
     "first-moves": "server.bench.first_moves",
+    "flags": "server.bench.flags",
     "hints": "server.bench.hints",
     "moves": "server.bench.moves",
     "peers": "server.bench.peers.measure",
