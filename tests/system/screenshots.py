@@ -64,7 +64,7 @@ async def show_stranger(studio: Studio) -> None:
     await studio.ada.create("Othello", "A friend", side="Black")
     await studio.bob.page.goto(studio.ada.page.url)
     await studio.bob.button("Play").click()
-    await studio.ada.button("Free the seat…").wait_for()
+    await studio.ada.button("Not this person").wait_for()
 
 
 async def show_barred(studio: Studio) -> None:
@@ -72,7 +72,7 @@ async def show_barred(studio: Studio) -> None:
     await studio.bob.create("Othello", "A friend", side="Black")
     await studio.ada.page.goto(studio.bob.page.url)
     await studio.ada.button("Play").click()
-    await studio.bob.button("Free the seat…").click()
+    await studio.bob.button("Not this person").click()
     await studio.bob.button("Free the seat").click()
     await expect(studio.ada.status).to_contain_text("someone else")
 

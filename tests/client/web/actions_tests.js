@@ -164,7 +164,7 @@ test("the host frees a seat after a question, by the identity of its holder", as
         const app = { model, update: () => {}, command: async (command) => sent.push(command) };
         render(parent, new Opponent(app).drawBarring(model.room));
         const [button] = parent.querySelectorAll("button");
-        assertEqual(button.textContent, "Free the seat…");
+        assertEqual(button.textContent, "Not this person");
         button.click();
         const dialog = document.querySelector("dialog.confirm");
         assert(dialog.textContent.includes("Ben"), "the question names the person");
@@ -179,7 +179,7 @@ test("the host frees a seat after a question, by the identity of its holder", as
     assertEqual(sent, [{ t: "bar", room: "r", identity: "ben" }]);
     const bars = (state) => textsOf((app, room) => new Opponent(app).drawBarring(room), state);
     assertEqual(bars({ may: ["abort"] }), []);
-    assertEqual(bars({ may: ["bar"], seats: [BEN, { identity: "cyd", name: "Cyd" }], match: null }), ["Free Ben's seat…", "Free Cyd's seat…"]);
+    assertEqual(bars({ may: ["bar"], seats: [BEN, { identity: "cyd", name: "Cyd" }], match: null }), ["Not Ben", "Not Cyd"]);
 });
 
 test("a person who was barred reads it, and is offered no seat", () => {

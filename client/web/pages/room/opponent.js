@@ -323,7 +323,7 @@ function drawBarring(app, room) {
             const question = { title: `Is ${name} not whom you expect?`, text, yes: "Free the seat", no: "Keep playing" };
             if (other && (await askToConfirm(question))) void app.command({ t: "bar", room: room.id, identity: other.identity });
         };
-        const text = others.length > 1 ? `Free ${name}'s seat…` : "Free the seat…";
-        return h("button", { key: `bar ${other?.identity}`, onclick: () => void send() }, icon("stand"), text);
+        const text = others.length > 1 ? `Not ${name}` : "Not this person";
+        return h("button", { key: `bar ${other?.identity}`, title: `Free ${name}'s seat for your friend`, onclick: () => void send() }, icon("stand"), text);
     });
 }
