@@ -373,6 +373,7 @@ def _started_clock(event: Started, at: int) -> ClockState | None:
         since_ms=at,
         stages=(0, 0) if counts else None,
         periods=(count, count) if counts else None,
+        first_ms=event.first_ms,
     )
 
 
@@ -468,7 +469,7 @@ def clock_of(state: ClockState | None) -> Clock | None:
     has_begun = state.running is not None
     return Clock(
         control, (first, second), state.running or 0, state.since_ms, state.used_ms, state.move_ms,
-        opened=(has_begun, has_begun), held=state.held,
+        opened=(has_begun, has_begun), held=state.held, first_ms=state.first_ms,
     )  # fmt: skip
 
 

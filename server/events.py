@@ -128,6 +128,8 @@ class Started(Event, frozen=True, tag="started"):
     from the game's own start. `title` is the game's name for people.
 
     `clock` is the match's time control, null for none, and `clocks_ms` what both sides start with.
+    `first_ms` is the time for the first turn of each side, which no clock counts; null for a tenth
+    of the base of the clock, at least 10 s and at most 30 s.
     """
 
     match: str
@@ -141,6 +143,7 @@ class Started(Event, frozen=True, tag="started"):
     title: str | None = None
     clock: str | None = None
     clocks_ms: tuple[int, int] | None = None
+    first_ms: int | None = None
 
 
 class Moved(Event, frozen=True, tag="moved"):

@@ -38,7 +38,7 @@ ALLOWED = {
     ("support/load.py", "Link._record"): "the time of a record in a history",
     ("support/load.py", "answer_or_none"): "the checker judges a missing answer",
     ("server/test_bus_faults.py", "Chatter.listen"): "long",
-    ("server/test_bus_faults.py", "Chatter.say"): "long",
+    ("server/test_bus_faults.py", "Chatter._send"): "long",
     ("server/test_nodes_that_die.py", "now_s"): "for tests on virtual time",
     ("server/test_remote_engines.py", "now_s"): "for tests on virtual time",
     ("server/test_stopping.py", "FakeSocket"): "for tests on virtual time",

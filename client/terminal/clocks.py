@@ -2,13 +2,11 @@
 1970 by the server's time.
 """
 
-from msgspec.structs import replace
-
 from client.model import Model, control_of
 from client.model import clock_of as clock_of  # the full screen imports it from here
 from client.terminal import words
 from server.protocol.messages import ClockState
-from server.rooms.clock import Clock, SideClock, available_ms, patience_ms, sides_at
+from server.rooms.clock import Clock, SideClock, available_ms, sides_at
 from server.time_controls import (
     describe_control,
     low_time_ms,
@@ -57,7 +55,7 @@ def first_turn_text(model: Model, at_ms: int) -> str:
         return ""
     if model.is_one_screen:
         return ""
-    return f"move in {show_time(first_move_ms(model, clock, at_ms))}"
+    return f"move in {show_time(first_move_ms(clock, at_ms))}"
 
 
 def standing_text(model: Model, at_ms: int) -> str:
@@ -80,11 +78,8 @@ def times_text(state: ClockState | None, at_ms: int) -> str:
     )
 
 
-def first_move_ms(model: Model, clock: Clock, at_ms: int) -> int:
+def first_move_ms(clock: Clock, at_ms: int) -> int:
     """The time left for the first turn of the side to move, which its clock does not count."""
-    room = model.description
-    if room is not None:
-        clock = replace(clock, first_ms=patience_ms(room.visibility, room.one_screen))
     return max(0, clock.since_ms + available_ms(clock) - at_ms)
 
 
@@ -103,7 +98,7 @@ def time_text(model: Model, at_ms: int) -> str:
     if clock.held is not None:
         lines.append(f"The clock stands: {HELD_TEXTS.get(clock.held, clock.held)}.")
     elif state.running is None and match.over is None:
-        first_ms = first_move_ms(model, clock, at_ms)
+        first_ms = first_move_ms(clock, at_ms)
         due = (
             "." if model.is_one_screen else f"; the first move is due within {show_time(first_ms)}."
         )

@@ -187,7 +187,8 @@ class ClockState(Struct, frozen=True, omit_defaults=True, kw_only=True):
     before both sides have finished their first turn, and after the match. `used_ms` is the time
     that its turn had used before, of a delay, and `move_ms` the part of it that belongs to the
     present move, before the clock stood: `spent_ms` of `moved` has it too. `held` says why the
-    clock stands. `stages` and `periods` are those of both sides, as in `moved`.
+    clock stands. `stages` and `periods` are those of both sides, as in `moved`. `first_ms` means
+    the same as in `started`.
     """
 
     control: str
@@ -199,6 +200,7 @@ class ClockState(Struct, frozen=True, omit_defaults=True, kw_only=True):
     stages: tuple[int, int] | None = None
     periods: tuple[int, int] | None = None
     move_ms: int = 0
+    first_ms: int | None = None
 
 
 class MatchState(Struct, frozen=True, omit_defaults=True, kw_only=True):

@@ -128,7 +128,7 @@ def clock_state(clock: Clock, over: MatchResult | None) -> wire.ClockState:
         control=format_control(clock.control), left_ms=clocks_of(clock.sides),
         since_ms=clock.since_ms, running=clock.turn if all(clock.opened) else None,
         used_ms=clock.turn_ms, move_ms=clock.move_ms, held=clock.held, stages=stages,
-        periods=periods,
+        periods=periods, first_ms=clock.first_ms,
     )  # fmt: skip
     if over is None:
         return state

@@ -20,7 +20,7 @@ _T = TypeVar("_T")
 
 #: Minimum and maximum time for the first turn of a side; in between it is a tenth of the base.
 MIN_FIRST_TURN_MS, MAX_FIRST_TURN_MS = 10_000, 30_000
-#: The same in a room that only people with its link find: friends wait for each other.
+#: The same in an unlisted room: friends wait for each other.
 LINK_FIRST_TURN_MS = 120_000
 #: The same where two people share a screen, and nobody can fail to come.
 ONE_SCREEN_FIRST_TURN_MS = 86_400_000
@@ -75,7 +75,7 @@ class Clock(Struct, frozen=True):
     `move_ms` that of the present move before a hold. `opened` says which sides have finished their
     first turn, and `added` how often each side was given time. `held` is the reason for which the
     clock stands, None if it runs. `moves` are those of the match. `first_ms` is the time for the
-    first turn of each side, which is not charged; None for that of a room that everybody finds.
+    first turn of each side, which is not charged; None for that of a public room.
     """
 
     control: TimeControl
@@ -151,8 +151,8 @@ def first_turn_ms(clock: Clock) -> int:
     return min(MAX_FIRST_TURN_MS, max(MIN_FIRST_TURN_MS, tenth_ms))
 
 
-def patience_ms(visibility: str, one_screen: bool) -> int | None:
-    """`Clock.first_ms` of the matches of a room."""
+def first_turn_limit_ms(visibility: str, one_screen: bool) -> int | None:
+    """`Clock.first_ms` of the matches that start in a room."""
     if one_screen:
         return ONE_SCREEN_FIRST_TURN_MS
     return LINK_FIRST_TURN_MS if visibility == "unlisted" else None
@@ -197,8 +197,8 @@ def press(clock: Clock, spent_ms: int, ends_turn: bool, can_fall: bool = True) -
         if can_fall:
             return None
         spent_ms = max(0, available_ms(clock) - 1)
-        side = _charge_move(clock, spent_ms)
-        assert side is not None, "less than the available time leaves some"
+        # Logs of earlier programs have sides of an AI that a takeback left without time.
+        side = _charge_move(clock, spent_ms) or clock.sides[clock.turn]
     if ends_turn and all(clock.opened):
         side = _end_turn(clock.control, side, clock.turn_ms + spent_ms)
     return Press(side, clock.move_ms + spent_ms)
@@ -209,11 +209,11 @@ def follow(clock: Clock, side: SideClock, spent_ms: int, next_turn: int, at_ms: 
     seat = clock.turn
     turn_ms = clock.turn_ms - clock.move_ms + spent_ms
     move = TimedMove(seat, turn_ms, gain_of(clock, side, spent_ms))
-    is_opened = next_turn == seat or clock.opened[seat]
+    opens = next_turn != seat and not clock.opened[seat]
     return replace(
         clock, sides=_with(clock.sides, seat, side), turn=next_turn, since_ms=at_ms, move_ms=0,
         turn_ms=turn_ms if next_turn == seat else 0,
-        opened=clock.opened if is_opened else _with(clock.opened, seat, True),
+        opened=_with(clock.opened, seat, True) if opens else clock.opened,
         moves=(*clock.moves, move),
     )  # fmt: skip
 

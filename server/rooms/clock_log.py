@@ -13,13 +13,11 @@ from server.rooms.clock import Clock
 from server.time_controls import TimeControl, TimeControlError, parse_control
 
 
-def started_clock(
-    control: TimeControl, event: Started, turn: int, at_ms: int, first_ms: int | None = None
-) -> Clock | None:
-    """The clock of a match that starts, in which `turn` moves first, within `first_ms`."""
+def started_clock(control: TimeControl, event: Started, turn: int, at_ms: int) -> Clock | None:
+    """The clock of a match that starts, in which `turn` moves first."""
     if event.clocks_ms is None:
         return None
-    started = clock.start_clock(control, turn, at_ms, first_ms)
+    started = clock.start_clock(control, turn, at_ms, event.first_ms)
     return _sound(clock.with_times(started, event.clocks_ms))
 
 

@@ -47,7 +47,6 @@ from server.events import (
 from server.ids import NOBODY, IdentityId, MatchId, RoomId
 from server.questions import parse_question
 from server.rooms import notation, positions
-from server.rooms.clock import patience_ms
 from server.rooms.clock_log import (
     changed_clock,
     moved_clock,
@@ -293,8 +292,7 @@ def _evolve_started(room: Room, event: Started) -> Room:
     if event.clock is not None and event.clocks_ms is not None:
         room = _with_control(room, event.clock)
         if room.control is not None and room.frozen is not Code.ROOM_NEWER:
-            first_ms = patience_ms(room.visibility, room.one_screen)
-            started = started_clock(room.control, event, turn, room.changed_ms, first_ms)
+            started = started_clock(room.control, event, turn, room.changed_ms)
             match = replace(match, clock=started)
     else:
         room = replace(room, control=None)

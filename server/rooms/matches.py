@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from engine.game import Game, Outcome, Position
 from server.codes import Code
 from server.events import Finished, Occupant, Started, Termination
-from server.rooms.clock import SideClock, sides_at, start_clock
+from server.rooms.clock import SideClock, first_turn_limit_ms, sides_at, start_clock
 from server.rooms.model import CommandRejected, Match, MatchResult, Moment, Room
 from server.rooms.starts import start_position
 from server.rooms.thinking import setting_of_match
@@ -27,15 +27,18 @@ def start_event(
     seats: Sequence[Occupant],
     thinking: str,
     control: TimeControl | None = None,
+    first_ms: int | None = None,
 ) -> Started:
-    """Returns the event that starts a match at a position, with a clock if there is a control."""
+    """Returns the event that starts a match at a position, with a clock if there is a control;
+    `first_ms` is then the time for each side's first turn, None for that of a public room.
+    """
     text, clocks_ms = None, None
     if control is not None:
         text = format_control(control)
         clocks_ms = clocks_of(start_clock(control, start.turn, 0).sides)
     return Started(
         match_id, number, start.text(), start.game.digest, tuple(seats), thinking,
-        clock=text, clocks_ms=clocks_ms,
+        clock=text, clocks_ms=clocks_ms, first_ms=None if control is None else first_ms,
     )  # fmt: skip
 
 
@@ -47,7 +50,8 @@ def start_match(room: Room, game: Game, occupants: Sequence[Occupant], moment: M
     number = 1 if room.match is None else room.match.number + 1
     start = start_position(game, room.options, room.start)
     thinking = setting_of_match(room)
-    return start_event(start, moment.new_id(), number, occupants, thinking, room.control)
+    first_ms = first_turn_limit_ms(room.visibility, room.one_screen)
+    return start_event(start, moment.new_id(), number, occupants, thinking, room.control, first_ms)
 
 
 def end_match(

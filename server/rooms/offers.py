@@ -102,7 +102,10 @@ def _take_back(room: Room, match: Match, to_ply: int, seat: int, moment: Moment)
     event = TookBack(match.id, to_ply, seat, position.digest())
     if match.clock is None:
         return event
-    taken = clock.take_back(match.clock, to_ply, position.turn, moment.received_ms)
+    # An AI is charged its own search only, which is over when it moves: it may still wait for one.
+    is_ai = match.seats[match.clock.turn].kind == "ai"
+    at_ms = match.clock.since_ms if is_ai else moment.received_ms
+    taken = clock.take_back(match.clock, to_ply, position.turn, at_ms)
     stages, periods = clock.pairs_of(taken)
     return replace(
         event, clocks_ms=clocks_of(taken.sides), stages=stages, periods=periods,

@@ -25,6 +25,7 @@ from server.events import (
     RoomEvent,
 )
 from server.rooms import chat, full, gone, moves, offers, permissions, seats, thinking
+from server.rooms.clock import first_turn_limit_ms
 from server.rooms.evolve import evolve as evolve
 from server.rooms.evolve import initial_room as initial_room
 from server.rooms.matches import check_control, start_event
@@ -81,7 +82,10 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
     occupants = [seat for seat in holders if seat is not None]
     if len(occupants) == SEATS:
         control = None if created.clock is None else parse_control(created.clock)
-        events.append(start_event(start, new_id(), 1, occupants, command.thinking, control))
+        first_ms = first_turn_limit_ms(created.visibility, created.one_screen)
+        events.append(
+            start_event(start, new_id(), 1, occupants, command.thinking, control, first_ms)
+        )
     return events
 
 

@@ -150,7 +150,7 @@ async def test_edited_data_under_a_running_pool(
                 None if isinstance(command, CompileCommand) else send(process, command)
             ),
         )
-        uncompiled = msgspec.structs.replace(job(), limit=Limit(), level=3)
+        uncompiled = msgspec.structs.replace(job(), limit=Limit(), level=1)
         assert abs((await pool.search(uncompiled)).info.score) == 20
 
 

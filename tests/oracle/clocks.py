@@ -292,7 +292,7 @@ def first_turn_of(description: Message) -> tuple[int, int]:
     """Between which times the first turn of each side is due in this room."""
     if description.get("one_screen"):
         return 86_400_000, 86_400_000
-    return (120_000, 120_000) if description["visibility"] == "unlisted" else FIRST_TURN_MS
+    return (120_000, 120_000) if description.get("visibility") == "unlisted" else FIRST_TURN_MS
 
 
 def start_clock(started: Message, first_turn_ms: tuple[int, int]) -> MatchClock | None:

@@ -13,12 +13,12 @@ from server.rooms.clock import (
     add_time,
     available_ms,
     deadline_ms,
+    first_turn_limit_ms,
     first_turn_ms,
     follow,
     follow_pass,
     gain_of,
     hold,
-    patience_ms,
     press,
     release,
     sides_at,
@@ -300,7 +300,7 @@ def test_friends_wait_for_each_other() -> None:
         ("public", False, 10_000), ("unlisted", False, 120_000),
         ("unlisted", True, 86_400_000), ("public", True, 86_400_000),
     ):  # fmt: skip
-        clock = start_clock(control, 0, 500, patience_ms(visibility, one_screen))
+        clock = start_clock(control, 0, 500, first_turn_limit_ms(visibility, one_screen))
         assert deadline_ms(clock) == 500 + due
 
 

@@ -21,6 +21,7 @@ from server.commands import (
     Rematch,
     Resign,
     Stand,
+    Takeback,
     Tick,
 )
 from server.events import (
@@ -34,6 +35,7 @@ from server.events import (
     Required,
     SeatTaken,
     Started,
+    TookBack,
     parse_event_body,
 )
 from server.ops.clocks import faults_of
@@ -230,6 +232,9 @@ def test_a_side_that_does_not_show_up_gives_no_result() -> None:
     played.do(ADA, plain(Stand))
     assert [type(event) for event in played.do(CYD, sit(0))] == [SeatTaken, Started]
     by_link = seated(clock="600", visibility="unlisted")
+    assert [event.first_ms for event in events_of(by_link) if isinstance(event, Started)] == [
+        120_000
+    ]
     wait(by_link, 119_999)
     assert tick(by_link) == []
     wait(by_link, 120_000)
@@ -416,6 +421,23 @@ def test_an_ai_pays_for_its_search_alone() -> None:
     (moved,) = played.do(AI, played.ai_move("d", spent_ms=70_000))
     assert isinstance(moved, Moved)
     assert moved.clock_ms == 1
+
+
+def test_a_takeback_while_the_ai_waits_takes_none_of_its_time() -> None:
+    """The AI has all its time after a takeback that comes while it waits for an engine."""
+    played = created(seats=(ME, AI_SEAT), game="connect-four", clock="60")
+    played.do(ADA, played.move("a"))
+    played.do(AI, played.ai_move("b"))
+    played.do(ADA, played.move("a"))
+    wait(played, 70_000)
+    (took_back,) = played.do(ADA, Takeback("t", 3))
+    assert isinstance(took_back, TookBack)
+    assert took_back.clocks_ms == (60_000, 60_000)
+    played.do(ADA, played.move("c"))
+    wait(played, 2_000)
+    (moved,) = played.do(AI, played.ai_move("b", spent_ms=1_500))
+    assert isinstance(moved, Moved)
+    assert moved.clock_ms == 58_500
 
 
 @pytest.mark.parametrize(

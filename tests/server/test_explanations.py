@@ -218,7 +218,7 @@ def careless_cases() -> list[Case]:
     with a verdict on the move and without one.
     """
     position = load_game("chess").start()
-    moves = (RootMove("e2e4", 30), RootMove("a2a3", 5))
+    moves = (RootMove("e2e4", 30), RootMove("a2a3", -90))
     thoughts = [
         StoredThought(depth=1, score=30, pv=("e2e4",), moves=moves, move=move)
         for move in ("a2a3", "h2h3")

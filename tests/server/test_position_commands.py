@@ -245,7 +245,7 @@ def test_an_answer_that_is_no_longer_allowed_is_withheld(text: str) -> None:
                 await player.ack(player.plain(Rematch, room.room_id))
             room.engines.may_answer.set()
             answer = await ada.until(lambda m: m["t"] == "answer" and m["v"] == v)
-            assert answer["text"].startswith("Two people play each other")
+            assert answer["text"].startswith("In this room two people play each other")
             assert "arrows" not in answer
 
     run()

@@ -107,7 +107,9 @@ async def test_a_person_plays_the_ai_in_a_browser(
         await ada.page.set_viewport_size(PHONE["viewport"])
         await assert_fits(ada, in_height=False)
         await play_by_clicks(ada, 2)
-        if not await ada.page.locator(".state.over").count():
+        over = ada.page.locator(".state.over")
+        await expect(over.or_(ada.page.locator("ply-board.playable"))).to_be_visible()
+        if not await over.count():
             await ada.button("Resign").click()
             await ada.button("Resign now").click()
         await expect(ada.status).to_have_text(RESULT)

@@ -17,12 +17,12 @@ const FIRST_COUNT = /^(\d+)\/|\+(\d+)x\d+$/;
  * @param {Extract<EventMessage, {kind: "started"}>} event
  * @returns {{clock: ClockState} | null}
  */
-export function startedClock({ clock: control, clocks_ms: left_ms, at: since_ms }) {
+export function startedClock({ clock: control, clocks_ms: left_ms, first_ms, at: since_ms }) {
     if (!control || !left_ms) return null;
     const [, turns, periods] = FIRST_COUNT.exec(control) ?? [];
     const count = Number(turns ?? periods ?? 0);
     const counts = /** @type {Partial<ClockState>} */ (COUNTS.test(control) && { stages: [0, 0], periods: [count, count] });
-    return { clock: { control, left_ms, since_ms, running: null, used_ms: 0, held: null, ...counts } };
+    return { clock: { control, left_ms, since_ms, running: null, used_ms: 0, held: null, ...counts, ...(first_ms && { first_ms }) } };
 }
 
 /**

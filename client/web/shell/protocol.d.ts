@@ -515,7 +515,7 @@ export interface Substitution {
     occupant: Occupant;
 }
 
-/** The clock of a match. `control` is the text of its time control, and `left_ms` are the times that both sides had left at `since_ms`, in ms since 1970. Since then the side of the seat `running` is charged; null before both sides have finished their first turn, and after the match. `used_ms` is the time that its turn had used before, of a delay, and `move_ms` the part of it that belongs to the present move, before the clock stood: `spent_ms` of `moved` has it too. `held` says why the clock stands. `stages` and `periods` are those of both sides, as in `moved`. */
+/** The clock of a match. `control` is the text of its time control, and `left_ms` are the times that both sides had left at `since_ms`, in ms since 1970. Since then the side of the seat `running` is charged; null before both sides have finished their first turn, and after the match. `used_ms` is the time that its turn had used before, of a delay, and `move_ms` the part of it that belongs to the present move, before the clock stood: `spent_ms` of `moved` has it too. `held` says why the clock stands. `stages` and `periods` are those of both sides, as in `moved`. `first_ms` means the same as in `started`. */
 export interface ClockState {
     control: string;
     left_ms: [number, number];
@@ -526,6 +526,7 @@ export interface ClockState {
     stages?: [number, number] | null;
     periods?: [number, number] | null;
     move_ms?: number;
+    first_ms?: number | null;
 }
 
 /** One line of chat with the version and the time of its event. A server of an earlier version omits the identity of its author. `by`, `answers` and `links` mean the same as in `said`. */
@@ -790,7 +791,7 @@ export interface SeatLeft {
     seat: number;
 }
 
-/** A match started. `number` counts the matches of the room, `start` is the start position as text, and `rules` is the digest of the game's rules. `thinking` is the room's setting, which this match keeps. Where the match is of another game than the one before, or has other options, `game` and `options` are those of the match and, from now on, of the room; the room's matches then start from the game's own start. `title` is the game's name for people. `clock` is the match's time control, null for none, and `clocks_ms` what both sides start with. */
+/** A match started. `number` counts the matches of the room, `start` is the start position as text, and `rules` is the digest of the game's rules. `thinking` is the room's setting, which this match keeps. Where the match is of another game than the one before, or has other options, `game` and `options` are those of the match and, from now on, of the room; the room's matches then start from the game's own start. `title` is the game's name for people. `clock` is the match's time control, null for none, and `clocks_ms` what both sides start with. `first_ms` is the time for the first turn of each side, which no clock counts; null for a tenth of the base of the clock, at least 10 s and at most 30 s. */
 export interface Started {
     kind: "started";
     match: string;
@@ -804,6 +805,7 @@ export interface Started {
     title?: string | null;
     clock?: string | null;
     clocks_ms?: [number, number] | null;
+    first_ms?: number | null;
 }
 
 /** A move was played. - `ply` counts from 0. - `move` is the move's token, as in the `move` command. - `digest` identifies the position after the move. - `text` is the move's notation ("Bc4"), null in games without a notation of their own and in old logs. - `number` is the label in a move list, null in old logs: "3." and "3..." in games where both sides' moves share a number, "6." in games where each move has its own. - `forced` marks a pass that the server played for a person who had no other move. In a match with a clock, and null in others: - `clock_ms` is the time that the mover has left, with what the end of the turn gave. - `spent_ms` is the time that the move took, as the clock counts it. `lag_ms` and `credit_ms` are time that passed and costs nothing: of the network, and of the server. - `stage` is the mover's stage of the control, and the number of stages in overtime. `periods` are the periods of byo-yomi after the present one, or the turns to go to the next stage or in a block of Canadian overtime. Only a control that has them gives them. - `goes_on` says that the mover's turn goes on with another move. */

@@ -257,7 +257,7 @@ test("low time has a mark, and the first turn a countdown that is not the clock"
     const { room } = modelOf("300", [300_000, 300_000]);
     assertEqual(firstTurnLeft_ms(room.match.clock, START_MS + 4000), 26_000);
     assertEqual(["60", "10800"].map((control) => firstTurnLeft_ms(clockBefore(control), 0)), [10_000, 30_000]);
-    assertEqual(firstTurnLeft_ms(clockBefore("60"), 0, "unlisted"), 120_000);
+    assertEqual(firstTurnLeft_ms({ ...clockBefore("60"), first_ms: 120_000 }, 0), 120_000);
     const model = modelOf("300", [300_000, 300_000]);
     model.room.views[0] = { turn: 0, pieces: {}, text: "" };
     const early = clocksOf(model, START_MS + 4000);

@@ -225,5 +225,5 @@ function clockOf({ match, clock, frozen }) {
 function firstTurnLeft(room, clock, now_ms) {
     const turn = room.views[headPly(room)]?.turn;
     if (!room.match || room.match.over || turn == null || isOneScreen(room) || room.seats[turn]?.kind === "ai") return null;
-    return firstTurnLeft_ms(clock, now_ms, room.description?.visibility);
+    return firstTurnLeft_ms(clock, now_ms);
 }

@@ -31,6 +31,12 @@ export const SPEEDS = { "": "Any time", bullet: "Bullet", blitz: "Blitz", rapid:
 const TENTHS_BELOW_MS = 10_000;
 /** The least time below which the time of a side is low. */
 const MIN_LOW_MS = 10_000;
+/**
+ * The shortest and the longest time for the first turn of a side, where its match does not say; in between
+ * it is a tenth of the base.
+ */
+const MIN_FIRST_TURN_MS = 10_000;
+const MAX_FIRST_TURN_MS = 30_000;
 /** The time with which a stage without a base starts, unless its gain is more. */
 const MIN_START_MS = 3000;
 
@@ -129,15 +135,14 @@ export function clockBefore(text) {
 
 /**
  * The time that is left of a first turn, which no clock counts: after it the match ends without a
- * result. Null when the clocks run or stand. Friends, who have a link, wait for two minutes.
+ * result. Null when the clocks run or stand.
  * @param {ClockState} clock
  * @param {number} now_ms the server's time
- * @param {string} [visibility] that of the room
  */
-export function firstTurnLeft_ms({ control, running = null, held, since_ms, used_ms = 0 }, now_ms, visibility) {
+export function firstTurnLeft_ms({ control, running = null, held, since_ms, used_ms = 0, first_ms }, now_ms) {
     const first = parseControl(control)?.stages[0];
     if (running !== null || held != null || !first) return null;
-    const limit_ms = visibility === "unlisted" ? 120_000 : Math.min(30_000, Math.max(10_000, first.base_ms / 10));
+    const limit_ms = first_ms ?? Math.min(MAX_FIRST_TURN_MS, Math.max(MIN_FIRST_TURN_MS, first.base_ms / 10));
     return Math.max(0, Math.floor(limit_ms) - used_ms - Math.max(0, now_ms - since_ms));
 }
 
