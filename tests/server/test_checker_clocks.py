@@ -26,7 +26,8 @@ def faults_of(events: list[Message]) -> list[str]:
     for event in events:
         if event["kind"] == "started":
             faults += clock.faults if clock else []
-            clock = start_clock(event, FIRST_TURN_MS)
+            by_link = event.get("first_ms")
+            clock = start_clock(event, FIRST_TURN_MS if by_link is None else (by_link, by_link))
         if clock is not None and "match" in event:
             clock.follow(event, event["at"])
     return faults + (clock.faults if clock else [])
