@@ -10,7 +10,7 @@
  * @import {Layout, Place} from "./geometry.js"
  */
 
-import { candidates, clickResult, continuations, nextCells, placedPiece } from "./clicks.js";
+import { candidates, clickResult, continuations, linesFrom, nextCells, placedPiece } from "./clicks.js";
 import { drawBoard, markText } from "./drawing.js";
 import { layOut, neighbour, onUprightChange, placeAt } from "./geometry.js";
 import { h, render } from "../shell/elements.js";
@@ -83,8 +83,8 @@ export class PlyBoard extends HTMLElement {
     #isFocusVisible = false;
     /** The small cell that a finger has touched and not confirmed yet. @type {string | null} */
     #aim = null;
-    /** The cell that was clicked last. */
-    #clicked = "";
+    /** The first dot of a line, which waits for the second. @type {string | null} */
+    #dot = null;
     /** @type {Gesture | null} */
     #gesture = null;
     /** Whether the playable cells are marked, after a press without effect. */
@@ -157,6 +157,7 @@ export class PlyBoard extends HTMLElement {
         if (!this.#layout || before?.board !== scene.board || before.flip !== scene.flip || !isLabelled) {
             this.#layout = this.#layOut(scene);
         }
+        if (before?.moves !== scene.moves || before.position !== scene.position) this.#dot = null;
         if (before?.moves !== scene.moves) {
             this.#selection = [];
             this.#aim = null;
@@ -197,9 +198,10 @@ export class PlyBoard extends HTMLElement {
         if (!this.#scene || !this.#layout) return;
         const { moves, pending, board } = this.#scene;
         const targets = board.targets ?? {};
-        const next = nextCells(moves, this.#selection, targets);
+        const lines = this.#dot === null ? null : this.#linesFrom(this.#dot);
+        const next = lines ? new Set([...lines.keys(), ...lines.values()]) : nextCells(moves, this.#selection, targets);
         const state = {
-            selection: this.#selection,
+            selection: this.#dot === null ? this.#selection : [this.#dot],
             current: this.#current,
             focus: this.#isFocusVisible ? this.#current : null,
             next,
@@ -231,7 +233,7 @@ export class PlyBoard extends HTMLElement {
         const aim = this.#aim;
         const confirmation =
             aim !== null &&
-            h("button", { key: `aim ${aim}`, class: "only", onclick: () => this.#click(aim) }, `Play ${aim}`);
+            h("button", { key: `aim ${aim}`, class: "only", onclick: () => this.#click(aim) }, `Play ${this.#meant(aim)}`);
         return h("div", { class: "beside", key: "beside" }, marked, buttons, confirmation);
     }
 
@@ -262,8 +264,25 @@ export class PlyBoard extends HTMLElement {
     #preview() {
         if (!this.#scene || this.#hovered === null) return null;
         const { moves, board } = this.#scene;
-        const next = continuations(moves, this.#selection, this.#hovered, board.targets ?? {});
+        const next = continuations(moves, this.#selection, this.#meant(this.#hovered), board.targets ?? {});
         return next.length === 1 ? next[0] : null;
+    }
+
+    /**
+     * The lines from a dot, by the dot at their other end.
+     * @param {string} dot
+     */
+    #linesFrom(dot) {
+        return linesFrom(this.#scene?.moves ?? [], dot, this.#layout?.byId ?? new Map());
+    }
+
+    /**
+     * What a click on a cell stands for: on a second dot for the line between the two, as on paper,
+     * otherwise for the cell itself.
+     * @param {string} cell
+     */
+    #meant(cell) {
+        return (this.#dot !== null && this.#linesFrom(this.#dot).get(cell)) || cell;
     }
 
     /** @param {string} cell */
@@ -271,30 +290,47 @@ export class PlyBoard extends HTMLElement {
         if (!this.#scene) return;
         const { moves, board } = this.#scene;
         this.#aim = null;
-        // Two dots, one after the other, are the line between them, as on paper.
-        const names = [this.#clicked + cell, cell + this.#clicked];
-        this.#clicked = cell;
-        if (!this.#selection.length) cell = names.find((name) => moves.some(({ path }) => path[0] === name)) ?? cell;
-        const result = clickResult(moves, this.#selection, cell, board.targets ?? {});
-        this.#showsHints = moves.length > 0 && this.#selection.length + result.selection.length + result.finished.length === 0;
+        const result = clickResult(moves, this.#selection, this.#meant(cell), board.targets ?? {});
+        const isUnselected = cell === this.#dot;
+        const hasEffect = this.#selection.length + result.selection.length + result.finished.length > 0;
+        const lines = hasEffect || isUnselected ? 0 : this.#linesFrom(cell).size;
+        this.#dot = lines > 0 ? cell : null;
+        this.#showsHints = moves.length > 0 && !hasEffect && !isUnselected && lines === 0;
         const isUnchanged = result.finished.length === 0 && this.#selection.length > 0 && result.selection === this.#selection;
         this.#select(result.selection);
         if (isUnchanged && this.#prompt) this.#announce(this.#prompt);
+        if (lines > 0) this.#announceSelected(cell, lines);
         if (this.#showsHints) this.#announce(`Nothing can be played on ${cell}`);
         if (result.finished.length === 1) this.#play(result.finished[0]);
         else if (result.finished.length > 1) this.#openChoice(result.finished);
+    }
+
+    #unselect() {
+        this.#dot = null;
+        this.#aim = null;
+        this.#select([]);
     }
 
     /** @param {string[]} selection */
     #select(selection) {
         const hasChanged = selection.join(" ") !== this.#selection.join(" ");
         this.#selection = selection;
+        if (selection.length > 0) this.#dot = null;
         this.#setPrompt(this.#nextPrompt());
         this.#draw();
         if (!hasChanged || !this.#scene || selection.length === 0) return;
         const { moves, board } = this.#scene;
         const count = candidates(moves, selection, board.targets ?? {}).length;
-        this.#announce(this.#prompt || `${selection.at(-1)} selected, ${count} ${count === 1 ? "move" : "moves"}`);
+        if (this.#prompt) this.#announce(this.#prompt);
+        else this.#announceSelected(selection.at(-1) ?? "", count);
+    }
+
+    /**
+     * @param {string} cell
+     * @param {number} count of the moves that continue with it
+     */
+    #announceSelected(cell, count) {
+        this.#announce(`${cell} selected, ${count} ${count === 1 ? "move" : "moves"}`);
     }
 
     /** What the player must choose next: a piece to take, if every possible move takes the next cell's. */
@@ -356,7 +392,7 @@ export class PlyBoard extends HTMLElement {
         const arrow = this.#isFocusVisible ? ARROWS[event.key] : undefined;
         if (arrow) this.#moveFocus(arrow);
         else if (event.key === "Enter" || event.key === " ") this.#click(this.#current);
-        else if (event.key === "Escape" && this.#selection.length > 0) this.#select([]);
+        else if (event.key === "Escape" && (this.#selection.length > 0 || this.#dot !== null)) this.#unselect();
         else return;
         event.preventDefault();
         event.stopPropagation();
@@ -432,8 +468,9 @@ export class PlyBoard extends HTMLElement {
         this.setPointerCapture(event.pointerId);
         this.#hovered = place.id;
         const { moves, board } = this.#scene;
-        const result = clickResult(moves, this.#selection, place.id, board.targets ?? {});
-        if (result.selection.at(-1) === place.id && result.finished.length === 0) {
+        const cell = this.#meant(place.id);
+        const result = clickResult(moves, this.#selection, cell, board.targets ?? {});
+        if (result.selection.at(-1) === cell && result.finished.length === 0) {
             this.#gesture.selected = true;
             this.#select(result.selection);
         } else this.#draw();
@@ -482,7 +519,7 @@ export class PlyBoard extends HTMLElement {
         const cellPx = this.querySelector("svg")?.getScreenCTM()?.a ?? SMALL_CELL_PX;
         if (!this.#scene || cellPx >= SMALL_CELL_PX || cell === this.#aim) return false;
         const { moves, board } = this.#scene;
-        return clickResult(moves, this.#selection, cell, board.targets ?? {}).finished.length > 0;
+        return clickResult(moves, this.#selection, this.#meant(cell), board.targets ?? {}).finished.length > 0;
     }
 
     /** @param {string} cell */
@@ -490,7 +527,7 @@ export class PlyBoard extends HTMLElement {
         this.#aim = cell;
         this.#hovered = cell;
         this.#draw();
-        this.#announce(`${cell} chosen; touch it again or press Play`);
+        this.#announce(`${this.#meant(cell)} chosen; touch it again or press Play`);
     }
 
     #endGesture() {

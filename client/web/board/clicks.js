@@ -4,6 +4,7 @@
  * Pure functions.
  *
  * @import {MoveView} from "../shell/protocol.js"
+ * @import {Place} from "./geometry.js"
  */
 
 /**
@@ -62,6 +63,26 @@ export function nextCells(moves, selection, targets) {
     const elements = candidates(moves, selection, targets).map(({ path }) => path[selection.length]);
     return new Set(
         elements.flatMap((element) => (element === undefined ? [] : [element, ...(targets[element] ?? [])])),
+    );
+}
+
+/**
+ * The lines from a dot that can be played, by the dot at their other end: the line between the dots a1
+ * and b1 is the place a1b1 or b1a1. A dot that begins a move itself, such as a point of nine men's
+ * morris, is no end of a line.
+ * @param {MoveView[]} moves
+ * @param {string} dot
+ * @param {Map<string, Place>} places
+ * @returns {Map<string, string>}
+ */
+export function linesFrom(moves, dot, places) {
+    const begins = new Set(moves.map(({ path }) => path[0]));
+    const isDot = (/** @type {string} */ id) => places.get(id)?.shape === "point" && !begins.has(id);
+    const isLine = (/** @type {string} */ id) => begins.has(id) && places.has(id) && places.get(id)?.shape !== "point";
+    if (!isDot(dot)) return new Map();
+    const ends = [...places.keys()].filter((id) => id !== dot && isDot(id));
+    return new Map(
+        ends.flatMap((end) => [dot + end, end + dot].filter(isLine).map((line) => /** @type {[string, string]} */ ([end, line]))),
     );
 }
 

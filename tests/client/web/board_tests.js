@@ -1,5 +1,5 @@
 import "/client/web/board/board.js";
-import { candidates, clickResult, nextCells, placedPiece } from "/client/web/board/clicks.js";
+import { candidates, clickResult, linesFrom, nextCells, placedPiece } from "/client/web/board/clicks.js";
 import { canFlip, isFlipped, layOut, neighbour, placeAt, starPoints, upright } from "/client/web/board/geometry.js";
 import { assert, assertEqual, flushPromises, test } from "./testing.js";
 
@@ -630,4 +630,88 @@ test("a board of sites that flips is turned for the second seat", () => {
     const sites = { kind: "sites", sites: HEX };
     assertEqual([0, 1, null].map((seat) => isFlipped({ ...sites, flips: true }, seat, false)), [false, true, false]);
     assertEqual([0, 1, null].map((seat) => isFlipped(sites, seat, false)), [false, false, false]);
+});
+
+/** Four dots, with the lines between them and their box. */
+const DOTS = [
+    ["a1", 0, 1, "point"],
+    ["b1", 1, 1, "point"],
+    ["a2", 0, 0, "point"],
+    ["b2", 1, 0, "point"],
+    ["a1b1", 0.5, 1],
+    ["a2b2", 0.5, 0],
+    ["a1a2", 0, 0.5],
+    ["b1b2", 1, 0.5],
+    ["box", 0.5, 0.5],
+].map(([id, x, y, shape = "square"]) => ({ id, x, y, shape }));
+const LINES = ["a1b1", "a2b2", "a1a2", "b1b2"].map((id) => move(id, id));
+
+/** Shows the four dots, in cells of `px` pixels. */
+function showDots(px) {
+    const shown = showBoard({ board: { ...BOARD, board: { kind: "sites", sites: DOTS } }, moves: LINES });
+    shown.board.style.width = shown.board.style.height = `${px}px`;
+    const selected = () => [...shown.board.querySelectorAll('[aria-selected="true"]')].map((node) => node.dataset.cell);
+    return { ...shown, selected };
+}
+
+test("two dots are the line between them, and a line that was played leaves no dot behind", () => {
+    const { board, played, tap, press, cell, selected } = showDots(400);
+    const said = [];
+    board.addEventListener("ply-announce", ({ detail }) => said.push(detail));
+    tap("a1");
+    assertEqual([selected(), said, board.querySelectorAll(".mark.hint").length], [["a1"], ["a1 selected, 2 moves"], 4]);
+    tap("b1");
+    assertEqual([played, selected()], [["a1b1"], []]);
+    tap("b2");
+    assertEqual([played, selected()], [["a1b1"], ["b2"]]);
+    tap("a1"); // no line joins the two: it is the first dot of another
+    assertEqual(selected(), ["a1"]);
+    tap("a1");
+    assertEqual(selected(), []);
+    const forget = {
+        escape: () => (cell("a1").focus(), press("Escape")),
+        moves: () => (board.scene = { ...board.scene, moves: [...LINES] }),
+        position: () => (board.scene = { ...board.scene, position: { ...board.scene.position } }),
+        elsewhere: () => tap("box"),
+    };
+    for (const [name, forgetDot] of Object.entries(forget)) {
+        tap("a1");
+        forgetDot();
+        assertEqual(selected(), [], name);
+        tap("b1");
+        assertEqual([played, selected()], [["a1b1"], ["b1"]], name);
+        tap("b1");
+    }
+    tap("a1");
+    tap("b1b2"); // a line can be clicked itself
+    assertEqual([played, selected()], [["a1b1", "b1b2"], []]);
+});
+
+test("the line between two small dots is confirmed after a touch, and shown meanwhile", () => {
+    const { board, played, tap } = showDots(50);
+    tap("a1", "touch");
+    tap("b1", "touch");
+    assertEqual(played, []);
+    const [confirm] = board.querySelectorAll(".beside button");
+    assertEqual(confirm.textContent, "Play a1b1");
+    confirm.click();
+    tap("b2", "touch");
+    tap("b1", "touch");
+    tap("b1", "touch");
+    assertEqual(played, ["a1b1", "b1b2"]);
+});
+
+test("cells whose names are numbers are no dots: two of them never stand for a third", () => {
+    const grid = { kind: "grid", cols: 12, rows: 1, names: [Array.from({ length: 12 }, (_, i) => `${i + 1}`)] };
+    const { tap, selected } = (() => {
+        const shown = showBoard({ board: { ...BOARD, board: grid }, moves: [move("up", "11 10"), move("far", "12 9")] });
+        return { ...shown, selected: () => shown.board.querySelectorAll('[aria-selected="true"]').length };
+    })();
+    for (const cell of ["1", "1", "2"]) {
+        tap(cell);
+        assertEqual(selected(), 0);
+    }
+    const places = (...ids) => new Map(ids.map((id) => [id, { id, x: 0, y: 0, shape: "point", dark: false }]));
+    assertEqual([...linesFrom([move("x", "12 3")], "1", places("1", "2", "3", "12"))], []);
+    assertEqual([...linesFrom([move("a", "a1"), move("x", "a1b1")], "a1", layOut({ kind: "sites", sites: DOTS }, false).byId)], []);
 });
