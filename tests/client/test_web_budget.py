@@ -18,9 +18,10 @@ ROOM_BYTES = 63_000
 ROOM_WITH_PART_BYTES = {
     "after": 65_000,
     "aiForm": 64_500,
+    "chat": 66_300,
     "clock": 68_000,
     "invitation": 65_100,
-    "opponent": 65_400,
+    "opponent": 65_900,
     "thinking": 69_000,
 }
 #: What the first load of a match in a frame may take.

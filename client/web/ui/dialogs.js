@@ -7,6 +7,9 @@
 
 import { h, render } from "../shell/elements.js";
 
+/** The class of the dialogs that ask a question. */
+const CONFIRM = "confirm";
+
 /** The number of dialogs opened so far, for their ids. */
 let count = 0;
 
@@ -48,6 +51,11 @@ export async function askToConfirm({ title, text, yes, no }) {
         h("button", { value: "yes", class: "danger" }, yes),
         h("button", { value: "", autofocus: true }, no),
     ];
-    const answer = await openDialog({ title, name: "confirm", content: h("p", null, text), buttons });
+    const answer = await openDialog({ title, name: CONFIRM, content: h("p", null, text), buttons });
     return answer === "yes";
+}
+
+/** Closes an open question, which is then not confirmed. */
+export function closeQuestions() {
+    for (const dialog of document.querySelectorAll(`dialog.${CONFIRM}`)) if (dialog instanceof HTMLDialogElement) dialog.close("");
 }

@@ -2,9 +2,11 @@ import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
 import { drawActions, drawSeatActions, statusText } from "/client/web/pages/room/actions.js";
 import { drawAgain } from "/client/web/pages/room/after.js";
 import { drawAiForm } from "/client/web/pages/room/ai-form.js";
+import { endMatch } from "/client/web/pages/room/questions.js";
 import { Opponent } from "/client/web/pages/room/opponent.js";
 import { render } from "/client/web/shell/elements.js";
-import { permits } from "/client/web/pages/room/viewer.js";
+import { closeQuestions } from "/client/web/ui/dialogs.js";
+import { allowsHelp, permits } from "/client/web/pages/room/viewer.js";
 import { aiFields, parseStrategy, strategyChoice } from "/client/web/shell/words.js";
 import { assert, assertEqual, flushPromises, test } from "./testing.js";
 
@@ -110,6 +112,45 @@ test("an AI is removed only after a question, which names it", async () => {
     const state = { may: ["remove_ai"], seats: [ADA, AI], match: { over: OVER } };
     assertEqual(await answer("Keep it", state), []);
     assertEqual(await answer("Remove now", state), ["remove_ai"]);
+});
+
+test("a question about a match ends no other one, and none is asked about a match that is over", async () => {
+    const running = roomWith({ may: ["resign"] });
+    const ended = roomWith({ may: [], match: { over: OVER } });
+    const next = roomWith({ may: ["resign"], match: { id: "next", number: 2 } });
+    const sent = [];
+    const app = { model: running, command: async (command) => sent.push(command) };
+    const resign = async (meanwhile) => {
+        app.model = running;
+        const done = endMatch(app, "m", "resign");
+        meanwhile();
+        [...document.querySelectorAll("dialog button")].find(({ textContent }) => textContent === "Resign now")?.click();
+        await done;
+    };
+    for (const model of [ended, next, { ...running, room: null }]) await resign(() => (app.model = model));
+    await resign(closeQuestions);
+    assertEqual(sent, []);
+    for (const model of [ended, next]) {
+        app.model = model;
+        await endMatch(app, "m", "resign");
+    }
+    assertEqual(document.querySelector("dialog"), null);
+    await resign(() => {});
+    assertEqual(sent, [{ t: "resign", room: "r" }]);
+});
+
+test("a running match that is rated, or of two people, has help only by the server's rule", () => {
+    const allows = (state, more = {}) => {
+        const { room } = roomWith({ may: [], ...state });
+        return allowsHelp({ ...room, ...more, description: { ...room.description, ...more.description } });
+    };
+    const kept = { ...AI, kept_for: BEN };
+    assertEqual([allows({}), allows({ seats: [ADA, AI] }), allows({ seats: [ADA, kept] })], [false, true, false]);
+    assertEqual([allows({}, { help: true }), allows({}, { description: { one_screen: true } })], [true, true]);
+    assertEqual([allows({ seats: [ADA, AI] }, { help: true, description: { rated: true } })], [false]);
+    assertEqual([allows({ match: null }), allows({ match: { over: OVER } }, { description: { rated: true } })], [true, true]);
+    // The seats of the match count, not those of the room.
+    assertEqual(allows({}, { seats: [ADA, AI] }), false);
 });
 
 test("a player reads a result as their own, and a spectator reads who won", () => {

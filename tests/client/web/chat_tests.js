@@ -88,16 +88,32 @@ test("the commands that an answer lists stand out", () => {
     assertEqual(parent.textContent, "You may ask:\n/why says why\n/help lists\nand/or not");
 });
 
-test("the bot introduces itself above all lines, and a private line says that it is one", () => {
+test("the bot introduces itself above all lines, and a private line says that it is one, with and without the extras", () => {
     const lines = [{ v: 3, text: "hello", ...BEN }, { ...HINT, to: "author" }, { v: 6, text: "psst", to: "spectators", ...BEN }];
     const parent = document.createElement("div");
     const muted = { has: () => false };
-    const { extras } = pageOfAda();
-    const chat = { room: room({ chat: lines }), extras, log: [], error: null, isSpectator: false, marks: new Map(), muted, me: "ada" };
-    render(parent, drawChat({ ...chat, clearError: () => {}, send: async () => true, onScroll: () => {}, redraw: () => {} }));
-    const shown = [...parent.querySelectorAll(".lines > p")];
-    assertEqual(shown[0].textContent.startsWith("Plyroom I am Plyroom, the room's bot."), true);
-    assertEqual(shown.slice(1).map((line) => line.querySelector(".badge")?.textContent ?? null), [null, "private", "aside"]);
+    const chat = { room: room({ chat: lines }), log: [], error: null, isSpectator: false, marks: new Map(), muted, me: "ada" };
+    for (const extras of [pageOfAda().extras, null]) {
+        render(parent, drawChat({ ...chat, extras, clearError: () => {}, send: async () => true, onScroll: () => {}, redraw: () => {} }));
+        const shown = [...parent.querySelectorAll(".lines > p")];
+        assertEqual(shown[0].textContent.startsWith("Plyroom I am Plyroom, the room's bot."), true);
+        assertEqual(shown.slice(1).map((line) => line.querySelector(".badge")?.textContent ?? null), [null, "private", "aside"]);
+    }
+});
+
+test("a spectator chooses the readers of a line even if the extras have not arrived", () => {
+    const sent = [];
+    const chat = { room: room(), extras: null, log: [], error: null, isSpectator: true, marks: new Map(), muted: { has: () => false }, me: "ada" };
+    const send = async (...line) => sent.push(line) > 0;
+    render(document.body, drawChat({ ...chat, send, clearError: () => {}, onScroll: () => {}, redraw: () => {} }));
+    const field = document.querySelector("#say input");
+    const choice = document.querySelector("select");
+    for (const to of ["room", "spectators"]) {
+        choice.value = to;
+        field.value = "psst";
+        document.querySelector("#say").requestSubmit();
+    }
+    assertEqual(sent, [["psst", "room"], ["psst", "spectators"]]);
 });
 
 test("a person is muted at their last line, by oneself and by the host for everyone", () => {

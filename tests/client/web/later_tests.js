@@ -40,16 +40,16 @@ test("a room needs only the parts that it shows", () => {
     assertEqual(neededParts(gone, gone.room), ["opponent"]);
 });
 
-test("only a match between two people expects the opponent's part", () => {
-    assertEqual(expected(), ["after", "opponent"]);
-    assertEqual(expected({ may: ["let_ai_play"] }), ["after", "opponent", "thinking"]);
-    assertEqual(expected({ seats: [ADA, AI] }), ["after", "thinking"]);
-    assertEqual(expected({ hasMatch: false }), []);
+test("every room expects the chat's part, and only a match between two people the opponent's", () => {
+    assertEqual(expected(), ["chat", "after", "opponent"]);
+    assertEqual(expected({ may: ["let_ai_play"] }), ["chat", "after", "opponent", "thinking"]);
+    assertEqual(expected({ seats: [ADA, AI] }), ["chat", "after", "thinking"]);
+    assertEqual(expected({ hasMatch: false }), ["chat"]);
 });
 
 test("a room with a clock needs it, and loads the AI's thinking after it", () => {
     const timed = { seats: [ADA, AI], hasMatch: false, clock: "300+3" };
-    assertEqual([needed(timed), expected(timed)], [["clock"], ["thinking"]]);
+    assertEqual([needed(timed), expected(timed)], [["clock"], ["chat", "thinking"]]);
 });
 
 /** Returns a part whose loads end as `outcomes` say, and what it does to the page. */

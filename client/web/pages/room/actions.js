@@ -108,8 +108,9 @@ function drawDrawButtons(app, room) {
  */
 function drawEndButton(app, room) {
     const action = permits(app.model, "abort") ? "abort" : "resign";
-    if (!permits(app.model, action)) return null;
-    const ask = () => void asking(app, (questions) => questions.endMatch(app, room, action));
+    const match = room.match?.id;
+    if (!match || !permits(app.model, action)) return null;
+    const ask = () => void asking(app, (questions) => questions.endMatch(app, match, action));
     const [name, text] = action === "abort" ? /** @type {const} */ (["cross", "Abort"]) : /** @type {const} */ (["flag", "Resign"]);
     return h("button", { key: action, onclick: ask }, icon(name), text);
 }
@@ -147,11 +148,6 @@ export function drawSeatActions(app, room, seat, drawAiForm) {
  */
 function drawLeaveButton(label, leave) {
     return h("button", { class: "icon-button small", "aria-label": label, title: label, onclick: leave }, icon("stand"));
-}
-
-/** Closes an open question, which is then not confirmed. */
-export function closeQuestions() {
-    for (const dialog of document.querySelectorAll("dialog.confirm")) if (dialog instanceof HTMLDialogElement) dialog.close("");
 }
 
 /**

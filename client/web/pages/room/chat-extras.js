@@ -12,10 +12,7 @@
 import { request } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { isolated } from "../../shell/isolation.js";
-import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { isOneScreen, permits } from "./viewer.js";
-
-void loadStyleSheet("pages/room/chat-extras.css").catch(() => {});
 
 /** An address in a line of a person. */
 const ADDRESS = /https?:\/\/[^\s<>"]+[^\s<>".,;:!?)\]]/g;
@@ -24,11 +21,6 @@ const PAGE = /\/(?:match|glass|learn)[\w/?=&.%-]*[\w/=%-]/g;
 /** The text of a link to a page, by the beginning of its path. @type {Record<string, string>} */
 const LABELS = { match: "open the analysis", glass: "open the glass box", learn: "open the lesson" };
 
-/** How a line is marked that not everyone reads. @type {Record<string, {text: string, title: string}>} */
-const READERS = {
-    spectators: { text: "aside", title: "for spectators only" },
-    author: { text: "private", title: "only you see this line" },
-};
 /** A chat command, as the server lists it. @typedef {{name: string, about: string}} ChatCommand */
 
 export class ChatExtras {
@@ -101,16 +93,6 @@ export class ChatExtras {
     }
 
     /**
-     * How a line is marked that not everyone reads.
-     * @param {ChatLine} line
-     * @returns {Content}
-     */
-    drawReaders({ to }) {
-        const reader = READERS[to ?? "room"];
-        return reader ? h("span", { class: "badge", title: reader.title }, reader.text) : null;
-    }
-
-    /**
      * At the last line of another person the buttons to mute them: for yourself, and for the host for
      * everyone.
      * @param {ChatLine} line
@@ -156,12 +138,6 @@ export class ChatExtras {
                 h("button", { class: "small", onclick: unmute }, "Show it"),
             );
         });
-    }
-
-    /** A spectator's choice of the readers: everyone, or spectators only. */
-    drawRecipientChoice() {
-        const options = [h("option", { value: "room" }, "to everyone"), h("option", { value: "spectators" }, "to spectators")];
-        return h("select", { name: "to", form: "say", class: "small", "aria-label": "To whom" }, options);
     }
 
     /**

@@ -17,6 +17,11 @@ import { icon } from "../../shell/icons.js";
 const MAX_CHAT_CHARACTERS = 400;
 /** The bot's words about itself, above all lines. */
 const INTRODUCTION = "I am Plyroom, the room's bot. Type / for what I can do, or call me: @bot, how do I win?";
+/** How a line is marked that not everyone reads. @type {Record<string, {text: string, title: string}>} */
+const READERS = {
+    spectators: { text: "aside", title: "for spectators only" },
+    author: { text: "private", title: "only you see this line" },
+};
 /** The list counts as scrolled to its end if less than this is hidden below, in pixels. */
 const END_TOLERANCE_PX = 30;
 
@@ -98,7 +103,7 @@ export function drawChat(chat) {
     return h(
         "section",
         { class: "card chat", "aria-label": "Chat" },
-        h("h2", null, "Chat", isSpectator ? extras?.drawRecipientChoice() : null),
+        h("h2", null, "Chat", isSpectator ? drawRecipientChoice() : null),
         h(
             "div",
             list,
@@ -115,6 +120,12 @@ export function drawChat(chat) {
         ),
         error === null ? null : h("p", { key: "error", id: "say-error", class: "field-error", role: "alert" }, error),
     );
+}
+
+/** A spectator's choice of the readers: everyone, or spectators only. */
+function drawRecipientChoice() {
+    const options = [h("option", { value: "room" }, "to everyone"), h("option", { value: "spectators" }, "to spectators")];
+    return h("select", { name: "to", form: "say", class: "small", "aria-label": "To whom" }, options);
 }
 
 /**
@@ -140,8 +151,10 @@ function withLog(lines, log, chat) {
  */
 function drawLine(line, chat) {
     const { extras, marks } = chat;
-    const { v, identity, name, text, by } = line;
+    const { v, identity, name, text, by, to } = line;
+    const reader = READERS[to ?? "room"];
+    const readers = reader && h("span", { class: "badge", title: reader.title }, reader.text);
     const mark = marks.get(identity ?? "") ?? "";
     const said = h("span", { class: "said", dir: "auto" }, extras?.drawText(line) ?? text);
-    return h("p", { key: v, class: by && "by-bot" }, h("b", null, h("bdi", null, name), mark), extras?.drawReaders(line), " ", said, extras?.drawMute(line, chat));
+    return h("p", { key: v, class: by && "by-bot" }, h("b", null, h("bdi", null, name), mark), readers, " ", said, extras?.drawMute(line, chat));
 }

@@ -18,6 +18,7 @@ import { hasAi } from "../../ui/table.js";
 export const PARTS = {
     after: () => load(import("./after.js")),
     aiForm: () => load(import("./ai-form.js")),
+    chat: () => load(import("./chat-extras.js"), "pages/room/chat-extras.css"),
     clock: () => load(import("./clock.js"), "ui/clock/clock.css"),
     invitation: () => load(import("./invitation.js")),
     opponent: () => load(import("./opponent.js")),
@@ -69,7 +70,7 @@ export function neededParts(model, room) {
 export function expectedParts(model, room) {
     const { match } = room;
     /** @type {PartName[]} */
-    const expected = [];
+    const expected = ["chat"];
     if (match) expected.push("after");
     if (match && !hasAi(match.seats) && !isOneScreen(room)) expected.push("opponent");
     // The clock comes first: with it the thinking would be more than a first load may take.

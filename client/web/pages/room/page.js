@@ -6,7 +6,6 @@
  * @import {Content} from "../../shell/elements.js"
  * @import {Model, Room} from "../../shell/model.js"
  * @import {Player} from "../../ui/players.js"
- * @import {ChatExtras} from "./chat-extras.js"
  * @import {RoomFeedback} from "./feedback.js"
  * @import {Hints} from "./hints.js"
  * @import {BoardArrow} from "../../board/arrows.js"
@@ -20,7 +19,7 @@ import { keyOf } from "../../shell/keys.js";
 import { headPly, isClosed } from "../../shell/model.js";
 import { allowsHelp, isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "./viewer.js";
 import { drawGlassLink, drawMoves, drawStepper, plyForKey, scrollToShown } from "../../ui/moves.js";
-import { closeQuestions, drawActions, drawSeatActions, statusText } from "./actions.js";
+import { drawActions, drawSeatActions, statusText } from "./actions.js";
 import { PARTS, Part, expectedParts, neededParts } from "./later.js";
 import { MissingParts } from "./missing.js";
 import { Muted, browserStorage } from "./muted.js";
@@ -42,6 +41,12 @@ const NO_ARROWS = [];
 
 /** Maximum number of things that wait for the module that tells them. */
 const MAX_UNTOLD = 200;
+
+/** Closes an open question about a match that is over. Without the module of the dialogs none is open. */
+async function closeQuestions() {
+    const dialogs = await import("../../ui/dialogs.js").catch(() => null);
+    dialogs?.closeQuestions();
+}
 
 /** @implements {Page} */
 export class RoomPage {
@@ -79,8 +84,6 @@ export class RoomPage {
     #wantsSeat = false;
     /** What the player must choose on the board to complete a move, or "". */
     #prompt = "";
-    /** The parts of the chat that are loaded after the first drawing. @type {ChatExtras | null} */
-    #extras = null;
     /** @type {Hints | null} */
     #hints = null;
     /** Why the server refused the last line of chat. @type {string | null} */
@@ -100,6 +103,7 @@ export class RoomPage {
         this.#parts = {
             after: new Part(app, PARTS.after, (module) => module),
             aiForm: new Part(app, PARTS.aiForm, ({ drawAiForm }) => drawAiForm),
+            chat: new Part(app, PARTS.chat, ({ ChatExtras }) => new ChatExtras(app)),
             clock: new Part(app, PARTS.clock, ({ RoomClock }) => new RoomClock(app, () => (document.title = this.title()))),
             invitation: new Part(app, PARTS.invitation, ({ Invitation }) => new Invitation(app, this.#share)),
             opponent: new Part(app, PARTS.opponent, ({ Opponent }) => {
@@ -127,11 +131,8 @@ export class RoomPage {
 
     async #loadExtras() {
         void this.#loadFeedback();
-        const hints = import("./hints.js").catch(() => null);
-        const loaded = await import("./chat-extras.js").catch(() => null);
-        this.#extras = loaded && new loaded.ChatExtras(this.#app);
-        const withHints = await hints;
-        this.#hints = withHints && new withHints.Hints(this.#app);
+        const loaded = await import("./hints.js").catch(() => null);
+        this.#hints = loaded && new loaded.Hints(this.#app);
         this.#app.update();
     }
 
@@ -188,7 +189,7 @@ export class RoomPage {
             this.#parts.opponent.shown?.setGone(room.presence?.gone_ms ?? [], this.#presenceAt_ms);
         }
         if (before.room?.match?.id !== room.match?.id) this.#resetForMatch();
-        if (before.room?.match && !before.room.match.over && room.match?.over) closeQuestions();
+        if (before.room?.match && !before.room.match.over && room.match?.over) void closeQuestions();
         if (this.#shown !== null && this.#shown >= headPly(room)) this.#shown = null; // moves were taken back
         this.#sentMove.forgetUnlessOpen(room);
         if (before.room && before.room !== room) this.#tellChange(before.room, room);
@@ -435,14 +436,14 @@ export class RoomPage {
             this.#app.update();
         };
         const send = async (/** @type {string} */ text, /** @type {"room" | "spectators"} */ to) => {
-            const onAck = this.#extras?.onSend();
+            const onAck = this.#parts.chat.shown?.onSend();
             const ack = await this.#app.command({ t: "chat", room: room.id, text, to }, refuse);
             onAck?.(ack);
             return ack !== null;
         };
         return drawChat({
             room,
-            extras: this.#extras,
+            extras: this.#parts.chat.shown,
             log: this.#feedback?.lines ?? [],
             error: this.#chatError,
             clearError: () => this.#chatError !== null && refuse(null),

@@ -16,29 +16,46 @@ const END_QUESTIONS = {
 };
 
 /**
- * Resigns or aborts the match, after a question.
+ * Resigns or aborts a match, after a question. Does nothing unless that match runs before the question
+ * and after it: the next one is not meant.
  * @param {App} app
- * @param {Room} room
+ * @param {string} match its id
  * @param {keyof typeof END_QUESTIONS} action
  */
-export async function endMatch(app, room, action) {
+export async function endMatch(app, match, action) {
+    const room = roomOfRunning(app, match);
+    if (!room) return;
     const question = END_QUESTIONS[action];
     const text = action === "resign" && isOneScreen(room) ? "The side to move loses this match." : question.text;
-    if (await askToConfirm({ ...question, text })) void app.command({ t: action, room: room.id });
+    if ((await askToConfirm({ ...question, text })) && roomOfRunning(app, match)) void app.command({ t: action, room: room.id });
 }
 
 /**
- * Removes the AI from a seat, after a question.
+ * The room, while this match runs in it; otherwise null.
  * @param {App} app
- * @param {Room} room
+ * @param {string} match
+ * @returns {Room | null}
+ */
+function roomOfRunning({ model: { room } }, match) {
+    return room?.match?.id === match && !room.match.over ? room : null;
+}
+
+/**
+ * Removes the AI from a seat, after a question. Does nothing unless that AI has the seat before the
+ * question and after it.
+ * @param {App} app
+ * @param {Room} asked the room for which the question is asked
  * @param {number} seat
  */
-export async function removeAi(app, room, seat) {
+export async function removeAi(app, asked, seat) {
+    const ai = asked.seats[seat];
+    const isThere = () => app.model.room?.id === asked.id && app.model.room.seats[seat]?.identity === ai?.identity;
+    if (!ai || !isThere()) return;
     const question = {
         title: "Remove the AI?",
-        text: `The seat of ${occupantName(room.seats[seat])} becomes free.`,
+        text: `The seat of ${occupantName(ai)} becomes free.`,
         yes: "Remove now",
         no: "Keep it",
     };
-    if (await askToConfirm(question)) void app.command({ t: "remove_ai", room: room.id, seat });
+    if ((await askToConfirm(question)) && isThere()) void app.command({ t: "remove_ai", room: asked.id, seat });
 }

@@ -37,13 +37,15 @@ export function isOneScreen(room) {
 
 /**
  * Whether the room allows help with the positions of its match. The server's `position_help` has the
- * same rule: nobody gets help while two people play each other, unless the host allows it.
+ * same rule: nobody gets help in a running match that is rated, or that two people play unless the
+ * host allows it. An AI that keeps a seat for a person counts as that person.
  * @param {Room} room
  */
 export function allowsHelp(room) {
-    const { match, seats, help } = room;
+    const { match, description, help } = room;
     if (match === null || match.over) return true;
-    return help || isOneScreen(room) || seats.some((seat) => seat?.kind === "ai" && !seat.kept_for);
+    if (description?.rated) return false;
+    return help || isOneScreen(room) || match.seats.some(({ kind, kept_for }) => kind === "ai" && !kept_for);
 }
 
 /**
