@@ -44,19 +44,22 @@ export async function openDownload({ formats, pathOf, hasText, note, announce })
 }
 
 /** Why there is no HTML for a match. */
-const NOT_SHOWN = "Other pages can show matches of public rooms only. This match is listed for its players alone.";
+const NOT_SHOWN = "Other pages can show matches of public rooms only. This match is not public, or it was removed.";
 
 /**
  * Opens the dialog with the HTML that shows a match in another page.
- * @param {{path: string, origin: string, ply: number, flip: boolean, title: string, announce: (text: string) => void}} match
+ * @param {{path: string, origin: string, ply: number, flip: boolean, announce: (text: string) => void}} match
+ *     `origin` is that of the address that others use
  */
-export async function openEmbed({ path, origin, ply, flip, title, announce }) {
-    const address = `${origin}/embed${path}?ply=${ply}${flip ? "&flip=1" : ""}`;
-    const response = await fetch(`/api/oembed?url=${encodeURIComponent(path)}`);
+export async function openEmbed({ path, origin, ply, flip, announce }) {
+    const place = `${path}?ply=${ply}${flip ? "&flip=1" : ""}`;
+    const address = `${origin}/embed${place}`;
+    const response = await fetch(`/api/oembed?url=${encodeURIComponent(place)}`);
     if (response.status === 404) return void (await openDialog({ title: "Show in another page", name: "files", content: h("p", null, NOT_SHOWN), buttons: h("button", null, "Close") }));
     if (!response.ok) throw new Error(`the server answered ${response.status}`);
-    const { width, height } = await response.json();
-    const code = `<iframe src="${escaped(address)}" width="${width}" height="${height}" style="border:0;max-width:100%" title="${escaped(title)}" loading="lazy"></iframe>`;
+    const { html } = await response.json();
+    // The server names the address of this request, such as localhost, which other people cannot open.
+    const code = html.replace(/(?<= src=")[^"]*(?=\/embed\/match\/)/, origin);
     const copy = async (/** @type {Event} */ { currentTarget }) => {
         if (!(currentTarget instanceof HTMLButtonElement)) return;
         const isCopied = await copyText(Promise.resolve(code), currentTarget);
@@ -108,9 +111,4 @@ async function copyText(coming, beside) {
         beside.focus();
         return isCopied;
     }
-}
-
-/** @param {string} text */
-function escaped(text) {
-    return text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
 }

@@ -7,7 +7,6 @@
  */
 
 import { loadStyleSheet } from "../../shell/style-sheets.js";
-import { versus } from "../../shell/words.js";
 
 /**
  * @param {App} app
@@ -34,7 +33,6 @@ export function openEmbed(app, match, place) {
     void load(app, ({ openEmbed }) =>
         openEmbed({
             path: `/match/${match.match}`,
-            title: `${match.title}: ${versus(match.seats)}`,
             ...place,
             announce: (text) => app.announce(text),
         }),

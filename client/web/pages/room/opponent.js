@@ -237,7 +237,9 @@ function drawProposal(app, room, clock) {
     const isOwn = seat === mySeat(model);
     const words = optionsText({ options: options ?? {}, options_text: options_text ?? "" });
     const more = [level && `level ${level}`, clock].filter(Boolean).map((each) => `, ${each}`);
-    const game = `${title}${words && ` (${words})`}${more.join("")}. ${firstText(app, room, seats?.[0] ?? 0)}`;
+    const first = seats?.[0];
+    const begins = first === undefined ? "" : ` ${firstText(app, room, first)}`;
+    const game = `${title}${words && ` (${words})`}${more.join("")}.${begins}`;
     const sentence = isOwn ? `You propose ${game}${absentText(app, room)}` : `${occupantName(room.seats[seat])} proposes ${game}`;
     const accept = () => void app.command({ t: "accept", room: room.id, what: "next", v });
     const decline = () => void app.command({ t: "decline", room: room.id, what: "next" });
