@@ -88,7 +88,7 @@ test("the commands that an answer lists stand out", () => {
     assertEqual(parent.textContent, "You may ask:\n/why says why\n/help lists\nand/or not");
 });
 
-test("the bot introduces itself above all lines, and a private line says that it is one, with and without the extras", () => {
+test("the bot introduces itself first, and a private line says that it is one, even without the extras", () => {
     const lines = [{ v: 3, text: "hello", ...BEN }, { ...HINT, to: "author" }, { v: 6, text: "psst", to: "spectators", ...BEN }];
     const parent = document.createElement("div");
     const muted = { has: () => false };
