@@ -500,12 +500,12 @@ class RoomScreen(Page):
     def _offer_text(self, offer: Offer) -> Text:
         text = Text(self._with_countdown(offer), style="bold")
         first = _others(offers(self.model))[:1] == [offer]
-        for number, (word, label) in enumerate(offer.answers):
+        for number, (line, label) in enumerate(offer.answers):
             text.append("  ")
             key = f"F{number + 2} " if first and number < 3 else ""
             key = "F9 " if offer.is_own else key
             button = Text(f" {key}{label} ", style="reverse")
-            button.apply_meta({"@click": f"screen.say('{word}')"})
+            button.apply_meta({"@click": f"screen.say('{line}')"})
             text.append_text(button)
         return text
 
@@ -723,11 +723,11 @@ class RoomScreen(Page):
             self.execute(own[0].answers[0][0])
 
     def action_accept(self, word: str) -> None:
-        """Accepts or declines what the other side offers."""
+        """Accepts or declines what the other side offers, the first of several."""
         shown = _others(offers(self.model))
-        given = [answer for offer in shown for answer, _ in offer.answers]
-        if word in given:
-            self.execute(word)
+        lines = [line for offer in shown for line, label in offer.answers if label == word]
+        if lines:
+            self.execute(lines[0])
 
     def on_entry_pressed(self, event: Entry.Pressed) -> None:
         """Does on the board what a key on the empty line stands for."""

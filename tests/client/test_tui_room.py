@@ -153,6 +153,32 @@ async def test_offers_are_answered_by_keys_words_and_the_mouse() -> None:
         await screen.until(lambda: moves(room) == ["e2e4"], "taken back")
 
 
+async def test_of_two_offers_the_one_that_is_shown_is_answered() -> None:
+    """F9 withdraws the user's request beside the opponent's draw; F3 declines their request beside
+    the user's draw.
+    """
+    room = of_two("chess")
+    async with terminal(room) as screen:
+        await screen.type("e4")
+        await screen.until(lambda: moves(room), "e4")
+        await screen.type("takeback")
+        await screen.shows("You ask to take a move back.", "F9 withdraw")
+        await room.act(BOB, OfferDraw("draw"))
+        await screen.shows("Bob offers a draw.", "F3 decline")
+        await screen.press("f9")
+        await screen.until(lambda: not room.room.takeback_offers, "withdrawn")
+        assert room.room.offers == (1,)
+        await screen.press("f3")
+        await screen.until(lambda: not room.room.offers, "declined")
+        await room.act(BOB, Move("m1", 1, "e7e5"))
+        await room.act(BOB, Takeback("back", 2))
+        await screen.type("draw")
+        await screen.shows("Bob asks to take a move back.", "You offer a draw.")
+        await screen.press("f3")
+        await screen.until(lambda: not room.room.takeback_offers, "declined")
+        assert room.room.offers == (0,)
+
+
 async def test_a_clock_that_does_not_run_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     """The message counts down to when the first turn is due, and says that a held clock stands."""
     now_ms = [START_MS]
