@@ -348,10 +348,20 @@ async def test_any_size() -> None:
 
 
 async def test_waiting_for_a_friend_shows_the_link() -> None:
-    """The bar of a room that waits opens the link and its QR code by F2."""
+    """The link stands below the board until there is something to say; the bar opens it and its QR
+    code by F2.
+    """
     room = FakeRoom("chess", (MySeat(), OpenSeat()))
     async with terminal(room, waits=True) as screen:
         await screen.shows("Waiting for a player.", "F2 show the link to send")
+        await screen.shows("http://script/room/r")
+        await screen.type("moves")
+        await screen.shows("The match has not begun.")
+        await screen.hides("http://script/room/r")
+        screen.room.log_line("one\n\ntwo", is_notice=True)
+        await screen.shows("one; two")
+        await screen.press("enter")
+        await screen.shows("http://script/room/r")
         await screen.press("f2")
         await screen.shows("http://script/room/r", "█")
         await screen.press("escape")
@@ -415,6 +425,16 @@ async def test_a_tab_follows_its_end_until_the_user_scrolls() -> None:
         await screen.press(*["pagedown"] * 3)
         await room.act(BOB, Chat("e", "seen"))
         await screen.shows("│ <Bob> seen")
+        # The tab of the people fits, so that PageDown is at its end; it shows its beginning still.
+        screen.room.action_show_tab(3)
+        await screen.press("pagedown")
+        await room.tell(Muted("i3", "Cyd"))
+        await screen.shows("│ Muted: Cyd")
+        muted = [Muted(f"i{n}", f"Cyd {n}") for n in range(4, 30)]
+        for event in muted:
+            await room.tell(event)
+        await screen.until(lambda: len(screen.room.model.muted) == 27, "all muted")
+        await screen.shows("│ White: Ada")
 
 
 async def test_space_where_no_move_begins_says_so() -> None:
