@@ -27,8 +27,9 @@ SIGNS = str.maketrans(
     | dict.fromkeys("\u041e\u043e\u039f\u03bf", "O")
     | {"\u0410": "A", "\u0430": "a", "\u0415": "E", "\u0435": "e"}
 )
-#: A Cyrillic letter that names a column where a row ends the move, and else a bishop.
-CYRILLIC_C = re.compile("[\u0421\u0441](?=[1-8](?![^\\W_]))")
+#: A Cyrillic letter that names a column: the small one before a row, and the capital where the row
+#: ends the move; else it is a bishop's.
+CYRILLIC_C = re.compile("\u0441(?=[1-8])|\u0421(?=[1-8](?![^\\W_]))")
 #: A comment in braces or after a semicolon, and a numeric annotation, as in PGN.
 COMMENT = re.compile(r"\{[^}]*\}?|;.*|\$\d+")
 #: The number of a move: "1.", "12...", "3)".
@@ -49,7 +50,8 @@ WORD = re.compile(rf"(?<![^\W\d_])(?:{'|'.join(WORDS)})(?![^\W\d_])", re.IGNOREC
 CASTLING = re.compile(r"[O0]\s?-?\s?[O0](\s?-?\s?[O0])?", re.I)
 #: Castling in words; the group is of the long one.
 CASTLING_WORDS = re.compile(
-    r"(?:castl(?:es?|ing)\s)?(?:king\W?side|short|(queen\W?side|long))(?:\scastl(?:es?|ing))?",
+    r"(?:castl(?:es?|ing)\s)?(?:king(?:\W?s)?\W?side|short|(queen(?:\W?s)?\W?side|long))"
+    r"(?:\scastl(?:es?|ing))?",
     re.I,
 )
 #: Standard algebraic notation, without the signs after it: piece, origin, target and promotion.
@@ -136,7 +138,7 @@ def _plain(text: str) -> str:
         if unicodedata.category(each) != "Cf" and not "\ufe00" <= each <= "\ufe0f"
     ).translate(SIGNS)  # fmt: skip
     text = CYRILLIC_C.sub("c", text)
-    if castling := CASTLING_WORDS.fullmatch(text.strip(" .!")):
+    if castling := CASTLING_WORDS.fullmatch(NUMBER.sub("", text, count=1).strip(" .,!?")):
         return "O-O-O" if castling[1] else "O-O"
     text = WORD.sub(lambda word: WORDS[word[0].lower()], COMMENT.sub(" ", text))
     text = " ".join(text.split())

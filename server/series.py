@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from engine.ends import DRAWN_ENDS
+from engine.ends import has_result
 from server.events import Occupant
 
 #: Maximum number of pairs of players that have a score; the pair whose last match is the oldest
@@ -51,7 +51,7 @@ def add_result(
     A match without a result, such as an aborted one, changes nothing.
     """
     keys = player_keys(seats)
-    if keys is None or (winner is None and how not in DRAWN_ENDS):
+    if keys is None or not has_result(winner, how):
         return scores
     gained = (1, 1) if winner is None else (2 * (winner == 0), 2 * (winner == 1))
     before = next(

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from client.address import Address
 from client.model import Model, control_of
+from engine.ends import DRAWN_ENDS
 from engine.view import BoardView, PositionView
 from server.bidi import isolated
 from server.events import Occupant
@@ -27,10 +28,8 @@ MAX_MATE_PLIES = 1000
 BAR_WIDTH = 10
 #: The text while a game is being compiled.
 GETTING_READY = "getting ready, once per installation"
-#: The terminations without a result.
+#: The terminations without a result. A newer server may have others.
 NO_RESULT_TERMINATIONS = ("abort", "failure", "noshow")
-#: The terminations that are a draw if nobody won.
-DRAW_TERMINATIONS = ("board", "claim", "agreement", "gone", "flag")
 #: The sentence for each code of a reason why a room cannot be played.
 FROZEN_TEXTS = {
     "room.newer": (
@@ -124,7 +123,7 @@ def result_text(board: BoardView | None, over: MatchResult, my_seat: int | None 
         name = side_name(board, over.winner)
         verb = "win" if name.endswith("s") else "wins"
         return f"{name} {verb}{points_text(over, over.winner)}: {reason}."
-    if over.how in DRAW_TERMINATIONS:
+    if over.how in DRAWN_ENDS:
         return f"Draw{points_text(over, my_seat or 0)}: {over.reason}."
     return f"{'No result' if over.how in NO_RESULT_TERMINATIONS else 'Match over'}: {over.reason}."
 

@@ -67,7 +67,9 @@ class Over(Struct, frozen=True, omit_defaults=True):
 
     @property
     def has_result(self) -> bool:
-        """Whether a seat won or the game was drawn. A file without a word for the end has drawn."""
+        """Whether a seat won or the game was drawn. Without a word for the end it was drawn if
+        nobody won.
+        """
         return not self.how or has_result(self.winner, self.how)
 
 

@@ -94,10 +94,10 @@ def _reserved() -> tuple[frozenset[str], re.Pattern[str]]:
     words = frozenset(_folded(_skeleton(word)) for word in (*_WORDS, *strategies, *personas))
     titles = "|".join(sorted({re.escape(_folded(_skeleton(title))) for title in strategies}))
     product, ai, level, depth = (
-        _folded(_skeleton(text)) for text in (BOT_NAME, "AI level", "level", "depth=")
+        _folded(_skeleton(text)) for text in (BOT_NAME, "AI level", "level", "depth")
     )
     return words, re.compile(
-        f"{product}|^{ai}|^{level}(no|nr)?{_NUMBER}$|^cp{_NUMBER}({titles})|^({titles}){depth}"
+        f"{product}|^{ai}|^{level}(no|nr)?{_NUMBER}$|^cp{_NUMBER}({titles})|^({titles}){depth}{_NUMBER}"
     )
 
 

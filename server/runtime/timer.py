@@ -40,8 +40,9 @@ class RoomTimer:
     def set(self, wake: Wake, delay_s: float) -> None:
         """Submits `wake` in `delay_s` seconds, unless the timer expires by then for another one.
 
-        The room then sets it again for what is due next. So the moves of a match with a clock,
-        which all put the flag off, do not each move a timer.
+        The caller must set it again after each wake-up, for what is due then: the wake-up that is
+        kept may be an older one, of which nothing is due any more. So the moves of a match with a
+        clock, which all put the flag off, do not each move a timer.
         """
         if self._handle is not None:
             if not self._is_late(delay_s + EARLIER_S if wake == self._wake else delay_s):

@@ -11,6 +11,10 @@ from engine.rules.registry import game_ids, load_game
 
 #: Positions by a short name: the game, and the text of the position or "" for its start.
 POSITIONS = {
+    "bishop on e2": (
+        "chess",
+        "r1bqkbnr/pppp1ppp/2n5/4p3/4P3/8/PPPPBPPP/RNBQK1NR w KQkq - 2 3",
+    ),
     "start": ("chess", ""),
     "castling": ("chess", "r3k2r/1P4P1/8/8/8/8/8/R3K2R w KQkq - 0 1"),
     "b pawn and bishop": ("chess", "4k3/8/8/2p5/1P6/4B3/8/4K3 w - - 0 1"),
@@ -67,13 +71,15 @@ MEANT: dict[str, dict[str, tuple[str, ...]]] = {
         "e1g1": ("o-o", "0-0", "O\u2013O", "o\u2212o", "0\u20140", "oo", "OO", "00", "o o", "O-O!",
                  "0-0+", "O-0", "\u041e-\u041e", "e1h1", "E1H1", "Kg1", "kg1", "Ke1g1", "Ke1-g1",
                  "1. O-O", "e1-g1", "0 - 0", "O \u2013 O", "castle kingside", "Castles short",
-                 "short castling", "king-side castle"),
+                 "short castling", "king-side castle", "5. castle kingside",
+                 "king's side castling"),
         "e1c1": ("o-o-o", "0-0-0", "O\u2013O\u2013O", "ooo", "000", "o o o", "e1a1", "Kc1",
-                 "0-0-0#", "0 - 0 - 0", "castles queenside", "long castle!"),
+                 "0-0-0#", "0 - 0 - 0", "castles queenside", "long castle!", "queen's side"),
         "b7a8q": ("bxa8=q", "bxa8q", "bxa8=Q+", "bxa8(Q)", "bxa8/Q", "BXA8=Q", "ba8=Q", "ba8q",
                   "b7a8Q", "b7xa8=Q", "bxa8=D", "bxa8D", "bxa=Q", "b7:a8Q", "b\u00d7a8=Q"),
         "b7b8n": ("b8=n", "b8N", "b8n", "b8=C", "b8=knight", "b8 knight"),
     },
+    "bishop on e2": {"c2c4": ("\u04412\u04414", "\u04412-\u04414", "\u04414"), "e2c4": ("Bc4",)},
     "b pawn and bishop": {"b4c5": ("bxc5", "b4xc5", "bxc5!"),
                           "e3c5": ("Bxc5", "Bc5", "Lxc5", "lc5")},
     "bishop alone": {"a3c5": ("bxc5", "bc5", "BXC5", "Bc5", "Ba3xc5", "B:c5", "Lxc5", "Fxc5")},

@@ -105,7 +105,7 @@ FREE = [
     "AI fan", "Boti", "Botond", "Talbot", "Servet", "Randolph", "Max", "Maxine", "Minna",
     "Average Joe", "Strauß", "Þórdís", "7wo", "T3st", "Levi 5", "Max 4", "R2D2", "B4", "Λίνα",
     "4you", "S5", "Ivio", "Livi 5", "Level Up", "Ten levels", "Olivier V", "Louis XIV",
-    "Random Dent", "In depth", "Levelnova",
+    "Random Dent", "Random Depths", "In depth", "Levelnova",
 ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from server.rooms.model import Match
 from server.rooms.moves import side_name
 from server.time_controls import describe_control, show_control, show_side, show_time
 
-#: The words of /rules that ask for the goal alone, which the rules of a game need not call so.
+#: The words of /rules that ask for the goal alone.
 GOAL = ("goal",)
 #: How each persona plays.
 PERSONA_TEXTS = {
@@ -46,7 +46,7 @@ def rules(ask: Ask) -> Answer:
     text = ask.game.rules.RULES
     if not ask.words:
         return Answer(f"{ask.game.title}\n{flow(text)}")
-    if ask.words == GOAL:
+    if tuple(map(str.lower, ask.words)) == GOAL:
         return Answer(f"{ask.game.goal}\n/rules gives all rules.")
     words = " ".join(ask.words)
     passage = find_passage(text, words)

@@ -58,7 +58,9 @@ class Notifications:
             if not is_here and (is_sole or commit.cause is not Cause.COMMITTED):
                 continue
             if is_in:
-                runner.cleared = (*runner.cleared, identity)
+                present = {each.identity for each in seats if each is not None}
+                kept = [each for each in runner.cleared if each in present]
+                runner.cleared = (*kept, identity)
             message = _change(before, after, identity, is_in)
             if message is None:
                 continue

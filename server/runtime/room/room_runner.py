@@ -529,7 +529,7 @@ class RoomRunner:
             # If the clock was set back, the last event is in the future, and the wait starts then.
             wait_ms = tick_ms - max(self._ports.now_ms(), room.changed_ms)
             self._set_timer(Wake(tick_ms=tick_ms), max(wait_ms, self._retry_wait_ms()))
-        if change_ms is not None:
+        if change_ms is not None:  # the earlier of both wins, and sets the other when it fires
             self._set_timer(Wake(change_ms=change_ms), change_ms - self._ports.uptime_ms())
         if tick_ms is None and change_ms is None:
             self._timer.cancel()
