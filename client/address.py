@@ -6,7 +6,7 @@ This module does no I/O.
 import re
 from dataclasses import dataclass
 from ipaddress import ip_address
-from urllib.parse import parse_qs, quote, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
 #: The address of a server that runs on this machine with the default port.
 DEFAULT_SERVER = "http://127.0.0.1:8000"
@@ -116,18 +116,13 @@ def parse_link(text: str) -> tuple[Address | None, str]:
     The server is None for a bare id. Raises BadAddress for anything else.
     """
     if "/" not in text:
-        bare = _without_rest(text)
+        bare = _bare(text)
         if not _ID.fullmatch(bare):
             raise BadAddress(f"{text!r} is neither an id nor a link")
         # Servers make ids of lower-case letters and digits.
         return None, bare.lower() if bare.isalnum() else bare
-    found = _LINK.search(text)
-    link = _TYPED_SCHEME.sub(r"\1://", found[0] if found else _BEFORE.sub("", text))
-    try:
-        parts = urlsplit(link if "://" in link else f"http://{link}")
-    except ValueError as error:
-        raise BadAddress(f"{text!r} is not a link: {error}") from error
-    segments = list(filter(None, map(_without_rest, unquote(parts.path).split("/"))))
+    parts = _link_in(text)
+    segments = list(filter(None, map(_bare, unquote(parts.path).split("/"))))
     last = segments[-1].lower() if segments else ""
     if not _ID.fullmatch(last):
         raise BadAddress(
@@ -136,13 +131,25 @@ def parse_link(text: str) -> tuple[Address | None, str]:
     return parse_address(f"{parts.scheme}://{parts.netloc}"), last
 
 
-def _without_rest(text: str) -> str:
+def _link_in(text: str) -> SplitResult:
+    """The link in a text, with its scheme. Raises BadAddress."""
+    found = _LINK.search(text)
+    link = _TYPED_SCHEME.sub(r"\1://", found[0] if found else _BEFORE.sub("", text))
+    try:
+        return urlsplit(link if "://" in link else f"http://{link}")
+    except ValueError as error:
+        raise BadAddress(f"{text!r} is not a link: {error}") from error
+
+
+def _bare(text: str) -> str:
     """An id without what stands around it in a text."""
     return _BEHIND.sub("", _BEFORE.sub("", text).lstrip("["))
 
 
 def linked_ply(text: str) -> int | None:
-    """The ply in a match link such as `…/match/ID?ply=12`, or None."""
-    ply = parse_qs(urlsplit(text).query).get("ply", [""])[0] if "/" in text else ""
+    """The ply in a match link such as `…/match/ID?ply=12`, or None. `text` is as for `parse_link`;
+    raises BadAddress for a text with a slash that has no link.
+    """
+    ply = parse_qs(_link_in(text).query).get("ply", [""])[0] if "/" in text else ""
     ply = _BEHIND.sub("", ply)
     return int(ply) if ply.isascii() and ply.isdigit() and len(ply) < 6 else None

@@ -17,8 +17,7 @@ from client.address import Address
 from client.api import MAX_BODY_BYTES, MatchRecord, refusal_of
 from client.errors import ProtocolMismatch, Refused, Unreachable
 from client.own_server import analyse_command, server_environ
-from server.protocol.assessments import Candidate
-from server.protocol.assessments import ListedGame as ListedGame
+from server.protocol.assessments import Candidate, ListedGame
 
 #: Time without a byte after which the connection to a server counts as lost, in seconds.
 SILENCE_S = 15

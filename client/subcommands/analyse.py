@@ -20,8 +20,9 @@ from client.subcommands.options import (
 from client.subcommands.running import call_api, run_to_end
 
 if TYPE_CHECKING:
-    from client.analyses import AnalysisReport, ListedGame
+    from client.analyses import AnalysisReport
     from client.api import MatchRecord
+    from server.protocol.assessments import ListedGame
 
 T = TypeVar("T")
 
@@ -79,8 +80,9 @@ def analyse(
 
 
 def _print_file(file: str, options: list[str], as_json: bool) -> None:
-    from client.analyses import ListedGame, analyse_file
+    from client.analyses import analyse_file
     from client.terminal.output import standard_output
+    from server.protocol.assessments import ListedGame
 
     progress = Progress()
     output = standard_output()

@@ -238,7 +238,7 @@ def play(
                 game=info.id,
                 options=place.options,
                 seats=_named_seats(names)
-                if names is not None
+                if one_screen
                 else _seats(side or ("first", "second")[place.turn], opponent),
                 visibility=visibility,
                 thinking=thinking,
@@ -378,10 +378,13 @@ def _parse_options(game: "GameInfo", arguments: tuple[str, ...]) -> dict[str, st
     return chosen
 
 
-def _named_seats(names: str) -> "tuple[MySeat, MySeat]":
-    """The seats of two people on one screen, from their names; raises BadParameter."""
+def _named_seats(names: str | None) -> "tuple[MySeat, MySeat]":
+    """The seats of two people on one screen, from their names if given; raises BadParameter."""
+    from client.terminal.names import ON_ONE_SCREEN
     from server.commands import MySeat
 
+    if names is None:
+        return MySeat(ON_ONE_SCREEN[0]), MySeat(ON_ONE_SCREEN[1])
     first, comma, second = (part.strip() for part in names.partition(","))
     if not (first and comma and second) or "," in second:
         raise click.BadParameter("two names with a comma: Mia,Tom", param_hint="--names")

@@ -31,6 +31,7 @@ from server.commands import (
     Mute,
     NextGame,
     OfferDraw,
+    OfferKind,
     ReclaimSeat,
     Rematch,
     RemoveAi,
@@ -41,7 +42,6 @@ from server.commands import (
     ThinkingSetting,
     Unmute,
 )
-from server.protocol.messages import Proposal
 from server.questions import parse_question
 from server.time_controls import TimeControlError, format_control, parse_people
 
@@ -130,6 +130,8 @@ ROOM_COMMANDS: Mapping[
     CommandName.ADD_TIME: AddTime,
     CommandName.RECLAIM: ReclaimSeat,
 }
+#: What may be accepted and declined, by its word.
+OFFER_KINDS: dict[str, OfferKind] = {what: what for what in get_args(OfferKind)}
 #: The commands by their full names.
 COMMANDS = {command.value: command for command in CommandName}
 #: Who may see the AI's thinking, from everyone to nobody.
@@ -507,23 +509,41 @@ def _move_help(model: Model) -> str:
 # --- the commands of the room ---
 
 
-def plain_command(name: CommandName, model: Model, command_id: str) -> ClientCommand:
-    """Returns the command of a word of ROOM_COMMANDS."""
+def plain_command(
+    name: CommandName, model: Model, command_id: str, argument: str = ""
+) -> ClientCommand:
+    """Returns the command of a word of ROOM_COMMANDS.
+
+    `accept` and `decline` may name the offer, one of OFFER_KINDS; without a name they answer the
+    opponent's, and `decline` withdraws the user's own if the opponent offers nothing.
+    """
     kind = ROOM_COMMANDS[name]
     if kind is Takeback:
         return Takeback(id=command_id, ply=model.ply)
-    if kind is Accept and (offer := _answerable_proposal(model)) is not None:
-        return Accept(id=command_id, what="next", v=offer.v)
-    if kind is Accept and model.takebacks and not model.offers:
-        return Accept(id=command_id, what="takeback", ply=model.ply)
+    what = OFFER_KINDS.get(argument.lower(), _offered(model))
+    if kind is Decline:
+        return Decline(id=command_id, what=what)
+    if kind is Accept:
+        ply = model.ply if what == "takeback" else None
+        v = model.next_offer.v if what == "next" and model.next_offer is not None else None
+        return Accept(id=command_id, what=what, ply=ply, v=v)
     return kind(id=command_id)  # type: ignore[call-arg]
 
 
-def _answerable_proposal(model: Model) -> Proposal | None:
-    """The opponent's proposal of the next game, unless the opponent also offers a rematch."""
-    offer = model.next_offer
-    has_offer = any(seat != model.my_seat for seat in model.offers)
-    return None if offer is None or offer.seat == model.my_seat or has_offer else offer
+def _offered(model: Model) -> OfferKind | None:
+    """What the opponent offers or asks for, the first of several; None without an offer."""
+    seat = model.my_seat
+    if any(offering != seat for offering in model.offers):
+        return draw_or_rematch(model)
+    if any(request.seat != seat for request in model.takebacks):
+        return "takeback"
+    proposal = model.next_offer
+    return "next" if proposal is not None and proposal.seat != seat else None
+
+
+def draw_or_rematch(model: Model) -> OfferKind:
+    """What an offer of `model.offers` is."""
+    return "draw" if model.running else "rematch"
 
 
 def ai_level(model: Model) -> int | None:

@@ -424,7 +424,7 @@ class LineMode:
             await self._send_and_wait(Configure(id=new_id, thinking=setting))
             self._transcript.prompt(self._model)
         elif name in ROOM_COMMANDS:
-            await self._run_room_command(name)
+            await self._run_room_command(name, argument)
         elif name is CommandName.TIME:
             self._output.print(time_text(self._model, self._connection.server_ms()))
             self._transcript.prompt(self._model)
@@ -478,7 +478,7 @@ class LineMode:
             self._output.report(f"You {now} {words.quoted(name)}.")
         self._transcript.prompt(self._model)
 
-    async def _run_room_command(self, name: CommandName) -> None:
+    async def _run_room_command(self, name: CommandName, argument: str = "") -> None:
         may = self._model.may or ()
         if name is CommandName.CLAIM and self._model.claim is None and "claim_win" in may:
             self._output.report(
@@ -486,7 +486,7 @@ class LineMode:
             )
             self._transcript.prompt(self._model)
             return
-        command = plain_command(name, self._model, self._connection.new_id())
+        command = plain_command(name, self._model, self._connection.new_id(), argument)
         was_running = self._model.running
         await self._send_and_wait(command)
         # At the end of a match, the transcript shows the prompt after the board.

@@ -8,6 +8,8 @@ from client.model import Model
 
 #: The name of a user on a server of their own.
 OWN_NAME = "You"
+#: The names of two people on one screen who give none.
+ON_ONE_SCREEN = ("Player 1", "Player 2")
 #: The joiners and variation selectors that a name may have.
 _INVISIBLE = re.compile("[\u200c\u200d\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 

@@ -25,7 +25,7 @@ from client.terminal.clocks import times_text
 from client.terminal.names import OWN_NAME
 from client.tui.board_pane import BoardPane
 from client.tui.new_room import NewRoom
-from client.tui.pages import Page, Shortcut, bindings
+from client.tui.pages import KeyPage, Shortcut, bindings
 from client.tui.replay import ReplayScreen
 from client.tui.requests import Requests
 from client.tui.room import RoomScreen, Visit
@@ -154,7 +154,7 @@ class Place:
     on_mouse: Callable[[bool], None] = lambda is_taken: None
 
 
-class LobbyScreen(Page):
+class LobbyScreen(KeyPage):
     """Lists what goes on at a server, and opens rooms and replays."""
 
     CSS = """
@@ -524,10 +524,15 @@ class StartScreen(Screen[None]):
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Goes to the server at the address, and to the room of a link."""
+        text = event.value
         try:
-            address, room = parse_address(event.value), ""
-            if "/room/" in event.value:
-                _, room = parse_link(event.value)
+            if "/match/" in text.lower():
+                address, match = parse_link(text)
+                command = f"plyroom replay {address}/match/{match}"
+                self.show_problem(f"That is a match. To replay it: {command}")
+                return
+            address, room = parse_link(text) if "/room/" in text.lower() else (None, "")
+            address = address or parse_address(text)
         except BadAddress as error:
             self.show_problem(str(error))
         else:

@@ -16,6 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from client.api import GameInfo
+from client.terminal.names import ON_ONE_SCREEN
 from client.terminal.words import quoted
 from client.tui.sheets import SHEET_CSS
 from server.commands import AiSeat, Create, MySeat, OpenSeat, SeatWish, ThinkingSetting
@@ -150,6 +151,8 @@ def create_command(
             opponent = AiSeat(strategy=name)
     side = second if chosen["You play"] == "random" else int(chosen["You play"])
     seats: tuple[SeatWish, SeatWish] = (MySeat(), opponent) if side == 0 else (opponent, MySeat())
+    if kind == "screen":
+        seats = MySeat(ON_ONE_SCREEN[0]), MySeat(ON_ONE_SCREEN[1])
     clock = parse_people(chosen["Clock"])
     thinking = next(value for value, _ in THINKING if value == chosen["Thinking"])
     # A friend's seat is for whom the link is sent to.

@@ -34,7 +34,7 @@ def bindings(keys: Sequence[Shortcut]) -> list[BindingType]:
 
 
 class Page(Screen[None]):
-    """A screen that fills the terminal. `KEYS` are listed on request below `HEADING`."""
+    """A screen that fills the terminal, with a title, a banner and a line of keys."""
 
     DEFAULT_CSS = """
     Page { layout: vertical; background: ansi_default; color: ansi_default; }
@@ -43,8 +43,6 @@ class Page(Screen[None]):
     Page > #banner { height: 1; text-style: reverse bold; display: none; }
     Page > #keys { height: 1; text-style: dim; text-wrap: nowrap; text-overflow: ellipsis; }
     """
-    HEADING: ClassVar[str] = ""
-    KEYS: ClassVar[Sequence[Shortcut]] = ()
 
     def compose_head(self) -> ComposeResult:
         """The first two lines: a title, and the banner."""
@@ -58,6 +56,17 @@ class Page(Screen[None]):
             banner.update(Text(text))
             banner.display = bool(text)
 
+    def action_leave(self) -> None:
+        """Leaves the screen."""
+        self.dismiss(None)
+
+
+class KeyPage(Page):
+    """A page all of whose keys do something: `KEYS` are listed on request below `HEADING`."""
+
+    HEADING: ClassVar[str] = ""
+    KEYS: ClassVar[Sequence[Shortcut]] = ()
+
     def action_help(self) -> None:
         """Lists the keys."""
         entries = [MenuEntry(key.label, key.text, key.action) for key in (*self.KEYS, HELP, LEAVE)]
@@ -67,7 +76,3 @@ class Page(Screen[None]):
         """Does what was chosen in the list of keys."""
         if action and action != HELP.action:
             await self.run_action(action)
-
-    def action_leave(self) -> None:
-        """Leaves the screen."""
-        self.dismiss(None)

@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from client.model import Model
 from client.terminal import names, words
 from client.terminal.board import STROKES, draw_board, piece_letters
-from client.terminal.commands import CommandName, is_permitted
+from client.terminal.commands import CommandName, draw_or_rematch, is_permitted
 from client.terminal.wrapping import visible_width
 from client.tui.picture import piece_texts
 from engine.view import BoardView, PositionView
+from server.commands import OfferKind
 from server.protocol.messages import Played
 
 #: The characters of a sparkline, from low to high.
@@ -27,7 +28,7 @@ CHANCE_WIDTH = 20
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A sentence with the commands that answer it, each with the word for it.
+    """A sentence with the commands that answer it, each as a line to execute and its label.
 
     `claim_ms` is the time from the last `presence` until the viewer may claim the match, of which
     the sentence does not tell; None where nothing is to be claimed later.
@@ -46,27 +47,28 @@ def offers(model: Model) -> list[Offer]:
 
 
 def _offers(model: Model) -> Iterator[Offer]:
-    answers = _answers(model, CommandName.ACCEPT, CommandName.DECLINE)
     seat = model.my_seat
     for offering in model.offers:
-        what = "draw" if model.running else "rematch"
+        what = draw_or_rematch(model)
         if offering != seat:
-            yield Offer(f"{words.player_name(model, offering)} offers a {what}.", answers)
+            name = words.player_name(model, offering)
+            yield Offer(f"{name} offers a {what}.", _replies(model, what))
         else:
-            yield Offer(f"You offer a {what}.", _withdrawal(model), is_own=True)
+            yield Offer(f"You offer a {what}.", _withdrawal(model, what), is_own=True)
     for request in model.takebacks:
         if request.seat != seat:
             name = words.player_name(model, request.seat)
-            yield Offer(f"{name} asks to take a move back.", answers)
+            yield Offer(f"{name} asks to take a move back.", _replies(model, "takeback"))
         else:
-            yield Offer("You ask to take a move back.", _withdrawal(model), is_own=True)
+            withdrawal = _withdrawal(model, "takeback")
+            yield Offer("You ask to take a move back.", withdrawal, is_own=True)
     if (proposal := model.next_offer) is not None:
         title = words.proposal_text(proposal)
         if proposal.seat != seat:
             name = words.player_name(model, proposal.seat)
-            yield Offer(f"{name} proposes {title}.", answers)
+            yield Offer(f"{name} proposes {title}.", _replies(model, "next"))
         else:
-            yield Offer(f"You propose {title}.", _withdrawal(model), is_own=True)
+            yield Offer(f"You propose {title}.", _withdrawal(model, "next"), is_own=True)
     if model.claim is not None:
         yield Offer(f"You may claim a draw: {model.claim}.", _answers(model, CommandName.CLAIM))
     yield from _absences(model)
@@ -106,9 +108,16 @@ def _between_matches(model: Model) -> Iterator[Offer]:
         yield Offer("Waiting for a player.", (("link", "show the link to send"),))
 
 
-def _withdrawal(model: Model) -> tuple[tuple[str, str], ...]:
-    """The answer to the viewer's own offer."""
-    return tuple((word, "withdraw") for word, _ in _answers(model, CommandName.DECLINE))
+def _replies(model: Model, what: OfferKind) -> tuple[tuple[str, str], ...]:
+    """The answers to an offer of the other side, which they name: there may be another one."""
+    answers = _answers(model, CommandName.ACCEPT, CommandName.DECLINE)
+    return tuple((f"{word} {what}", label) for word, label in answers)
+
+
+def _withdrawal(model: Model, what: OfferKind) -> tuple[tuple[str, str], ...]:
+    """The answer to the viewer's own offer, which it names."""
+    answers = _answers(model, CommandName.DECLINE)
+    return tuple((f"{word} {what}", "withdraw") for word, _ in answers)
 
 
 def _answers(model: Model, *commands: CommandName) -> tuple[tuple[str, str], ...]:

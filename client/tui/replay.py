@@ -24,7 +24,7 @@ from client.terminal.colours import NO_COLOURS
 from client.terminal.replay import Views, length_text, move_numbers, ply_lines, title_lines
 from client.tui.board_pane import DIRECTIONS, BoardPane
 from client.tui.entry import Entry
-from client.tui.pages import Page, Shortcut, bindings
+from client.tui.pages import KeyPage, Shortcut, bindings
 from client.tui.panels import move_rows
 from client.tui.requests import GLASS_DEPTH, Requests
 from client.tui.sheets import TextSheet, ask_for_one
@@ -48,7 +48,7 @@ class Branch:
     shown: int
 
 
-class ReplayScreen(Page):
+class ReplayScreen(KeyPage):
     """Steps through a match; `create` opens a room that plays on from a position."""
 
     CSS = """

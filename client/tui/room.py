@@ -55,7 +55,7 @@ from client.tui.requests import GLASS_DEPTH, Requests
 from client.tui.sheets import Menu, MenuEntry, Question, TextSheet, ask_for_one
 from engine.view import MoveView
 from server.commands import Move
-from server.protocol.messages import Answer, CommandFrame, Thinking
+from server.protocol.messages import Answer, CommandFrame, Snapshot, Thinking
 from server.rooms.clock import sides_at
 
 #: The tabs of the panel.
@@ -116,14 +116,15 @@ class Visit:
 
 class Tail(VerticalScroll):
     """Shows the end of a text that grows, until the user scrolls up; also where the space for it
-    shrinks.
+    shrinks. `follow` makes it show the beginning instead.
     """
 
-    _is_following = True
+    #: Whether the text is one whose end is wanted, and whether it is shown now.
+    _wants_end = _is_following = True
 
     def follow(self, is_end: bool) -> None:
         """Shows the end from now on, or the beginning."""
-        self._is_following = is_end
+        self._wants_end = self._is_following = is_end
         if is_end:
             self.keep()
         else:
@@ -144,8 +145,8 @@ class Tail(VerticalScroll):
         self.keep()
 
     def _notice_end(self) -> None:
-        """Follows the text if the user has scrolled to its end."""
-        self._is_following = self.scroll_target_y >= self.max_scroll_y
+        """Follows the text if its end is wanted and the user has scrolled there."""
+        self._is_following = self._wants_end and self.scroll_target_y >= self.max_scroll_y
 
     def on_mouse_scroll_down(self) -> None:
         """Notices how far the user scrolls."""
@@ -322,6 +323,8 @@ class RoomScreen(Page):
             self._notice = self._cell_text = ""
         if _count_offers(model) > _count_offers(before):
             self._notice = ""  # the bar says it
+        if isinstance(message, Snapshot) and self._waits:
+            self._notice = ""  # the link is what the user needs first
         if before.gone_ms != model.gone_ms:
             self._presence_at_s = time.monotonic()
         self._ring()
@@ -344,7 +347,7 @@ class RoomScreen(Page):
             self._log.append((clean, is_notice))
         if not is_notice and TABS[self._tab] != "Chat":
             self._unread += 1
-        lines = [" ".join(line.split()) for line in text.split("\n")]
+        lines = [" ".join(line.split()) for line in text.split("\n") if line.strip()] or [""]
         ended = [line if line.endswith((":", ".", "!", "?")) else f"{line};" for line in lines[:-1]]
         self._notice = words.quoted(" ".join([*ended, lines[-1]]))
         if self.is_mounted:
@@ -500,12 +503,12 @@ class RoomScreen(Page):
     def _offer_text(self, offer: Offer) -> Text:
         text = Text(self._with_countdown(offer), style="bold")
         first = _others(offers(self.model))[:1] == [offer]
-        for number, (word, label) in enumerate(offer.answers):
+        for number, (line, label) in enumerate(offer.answers):
             text.append("  ")
             key = f"F{number + 2} " if first and number < 3 else ""
             key = "F9 " if offer.is_own else key
             button = Text(f" {key}{label} ", style="reverse")
-            button.apply_meta({"@click": f"screen.say('{word}')"})
+            button.apply_meta({"@click": f"screen.say('{line}')"})
             text.append_text(button)
         return text
 
@@ -525,9 +528,9 @@ class RoomScreen(Page):
         others = buttons(model.moves, board.targets) if (board := words.board_of(model)) else []
         is_told = any(offer.text == self._notice for offer in offers(model))
         notice = "" if is_told else self._notice
-        if model.description is not None and model.match is None and model.my_seat is not None:
+        if self._waits:
             # The link can be selected while it stands on one line.
-            notice = self._link if None in model.seats else notice
+            notice = notice or self._link
         text = Text(notice or words.quoted(state))
         standing = standing_text(model, self._visit.connection.server_ms())
         if self._notice.startswith("error:"):
@@ -547,6 +550,13 @@ class RoomScreen(Page):
             button.apply_meta({"@click": f"screen.say('{move.id}')"})
             text.append_text(button)
         self.query_one("#message", Static).update(self._cut(text, notice_length))
+
+    @property
+    def _waits(self) -> bool:
+        """Whether the first match waits for the user's opponent."""
+        model = self.model
+        is_new = model.description is not None and model.match is None
+        return is_new and model.my_seat is not None and None in model.seats
 
     def _cut(self, text: Text, length: int) -> Text:
         """The message, whose first `length` characters are cut where it needs more rows than there
@@ -723,11 +733,11 @@ class RoomScreen(Page):
             self.execute(own[0].answers[0][0])
 
     def action_accept(self, word: str) -> None:
-        """Accepts or declines what the other side offers."""
+        """Accepts or declines what the other side offers, the first of several."""
         shown = _others(offers(self.model))
-        given = [answer for offer in shown for answer, _ in offer.answers]
-        if word in given:
-            self.execute(word)
+        lines = [line for offer in shown for line, label in offer.answers if label == word]
+        if lines:
+            self.execute(lines[0])
 
     def on_entry_pressed(self, event: Entry.Pressed) -> None:
         """Does on the board what a key on the empty line stands for."""
@@ -763,13 +773,16 @@ class RoomScreen(Page):
         self._draw_message()
 
     def action_pick(self) -> None:
-        """Picks the cell under the cursor; says so if no move begins there."""
+        """Picks the cell under the cursor; says so if no move begins there. While the user waits
+        for an opponent, the link is shown again.
+        """
         cell, model = self._board.cursor, self.model
         if cell is not None and model.match is not None and not self._board.pick():
             reason = f"{NO_MOVE} {cell}."
             self._notice = reason if model.moves else no_moves_reason(model)
-        elif self._notice.startswith(("error:", NO_MOVE)):
+        elif self._waits or self._notice.startswith(("error:", NO_MOVE)):
             self._notice = ""
+            self._draw_message()
         self._say_cell()
 
     def on_board_pane_clicked(self, event: BoardPane.Clicked) -> None:

@@ -126,6 +126,9 @@ def test_only_this_machine_is_local(text: str, is_local: bool) -> None:
         ("abc", None),
         ("http://host/match/abc?ply=12).", 12),
         ("http://host/match/abc?ply=3,", 3),
+        ("Watch http://host/match/abc?ply=3 now", 3),
+        ("(<http://host/match/abc?ply=12>, see)", 12),
+        ("http:/host/match/abc?ply=4", 4),
     ]
     + [(f"http://host/match/abc?ply={wrong}", None) for wrong in ("x", "-1", "", "9999999", "٣")],
 )

@@ -25,7 +25,7 @@ from client.terminal.commands import (
 )
 from engine.rules.registry import load_game
 from engine.view import BoardView, Grid, MoveView
-from server.commands import Accept, NextGame
+from server.commands import Accept, Decline, NextGame
 from server.events import Occupant
 from server.protocol.assessments import Assessment, Candidate
 from server.protocol.messages import (
@@ -255,9 +255,25 @@ def test_accept_answers_the_proposal_of_the_opponent_by_its_version() -> None:
     model = Model(room="r", me="me", seats=seats, next_offer=proposal)
     assert plain_command(CommandName.ACCEPT, model, "1") == Accept("1", "next", v=9)
     both = msgspec.structs.replace(model, offers=(1,))
-    assert plain_command(CommandName.ACCEPT, both, "1") == Accept("1")
+    assert plain_command(CommandName.ACCEPT, both, "1") == Accept("1", "rematch")
     own = msgspec.structs.replace(model, next_offer=msgspec.structs.replace(proposal, seat=0))
     assert plain_command(CommandName.ACCEPT, own, "1") == Accept("1")
+
+
+def test_an_answer_is_to_the_offer_of_the_opponent_or_to_the_one_it_names() -> None:
+    """Beside the user's own draw the opponent's takeback is answered, and the other way round."""
+    seats = (Occupant("me", "Ada"), Occupant("bob", "Bob"))
+    model = Model(room="r", me="me", seats=seats, match=MATCH)
+    asked = [Proposal(seat, "takeback", v=9) for seat in (0, 1)]
+    own_draw = msgspec.structs.replace(model, offers=(0,), takebacks=(asked[1],))
+    own_takeback = msgspec.structs.replace(model, offers=(1,), takebacks=(asked[0],))
+    accept, decline = CommandName.ACCEPT, CommandName.DECLINE
+    assert plain_command(accept, own_draw, "1") == Accept("1", "takeback", ply=0)
+    assert plain_command(decline, own_draw, "1") == Decline("1", "takeback")
+    assert plain_command(decline, own_draw, "1", "draw") == Decline("1", "draw")
+    assert plain_command(accept, own_takeback, "1") == Accept("1", "draw")
+    assert plain_command(decline, own_takeback, "1") == Decline("1", "draw")
+    assert plain_command(decline, own_takeback, "1", "Takeback") == Decline("1", "takeback")
 
 
 @pytest.mark.parametrize(

@@ -199,7 +199,7 @@ def test_an_escape_code_in_a_name_or_a_title_is_left_out() -> None:
         ("strategy minimax", AiSeat(strategy="minimax"), "public", False),
         ("friend", OpenSeat(), "unlisted", False),
         ("anyone", OpenSeat(), "public", False),
-        ("screen", OpenSeat(), "unlisted", True),
+        ("screen", None, "unlisted", True),
     ],
 )
 def test_the_command_of_the_sheet(
@@ -210,12 +210,16 @@ def test_the_command_of_the_sheet(
     while fields[0].value != opponent:
         step_field(fields, 0, 1, {})
     command = create_command("c", CHESS, fields, "", 0)
-    assert command.seats == (MySeat(), seat)
+    first = (MySeat(), seat)
+    turned = (seat, MySeat())
+    if one_screen:
+        first = turned = (MySeat("Player 1"), MySeat("Player 2"))
+    assert command.seats == first
     assert (command.visibility, command.one_screen) == (visibility, one_screen)
     fields[1].index = 1
-    assert create_command("c", CHESS, fields, " fen ", 0).seats == (seat, MySeat())
+    assert create_command("c", CHESS, fields, " fen ", 0).seats == turned
     fields[1].index = 2
-    assert create_command("c", CHESS, fields, " fen ", 1).seats == (seat, MySeat())
+    assert create_command("c", CHESS, fields, " fen ", 1).seats == turned
     assert create_command("c", CHESS, fields, " fen ", 1).start == "fen"
 
 
@@ -356,9 +360,14 @@ async def test_the_first_screen_asks_for_a_server() -> None:
             line.value = wrong
             await screen.press("enter")
             await screen.shows(f"'{wrong}' is not the address of a server")
-        line.value = "example.org:8000/room/x"
+        line.value = "See http://example.org/match/abc?ply=3, now"
         await screen.press("enter")
-        assert entered == [(None, ""), (parse_address("http://example.org:8000"), "x")]
+        await screen.shows("That is a match.", "plyroom replay http://example.org/match/abc")
+        for link in ("example.org:8000/room/x", "Join me (http://example.org:8000/Room/x)."):
+            line.value = link
+            await screen.press("enter")
+        there = (parse_address("http://example.org:8000"), "x")
+        assert entered == [(None, ""), there, there]
 
 
 def test_the_list_is_chosen_for_each_kind_of_opponent() -> None:

@@ -153,6 +153,32 @@ async def test_offers_are_answered_by_keys_words_and_the_mouse() -> None:
         await screen.until(lambda: moves(room) == ["e2e4"], "taken back")
 
 
+async def test_of_two_offers_the_one_that_is_shown_is_answered() -> None:
+    """F9 withdraws the user's request beside the opponent's draw; F3 declines their request beside
+    the user's draw.
+    """
+    room = of_two("chess")
+    async with terminal(room) as screen:
+        await screen.type("e4")
+        await screen.until(lambda: moves(room), "e4")
+        await screen.type("takeback")
+        await screen.shows("You ask to take a move back.", "F9 withdraw")
+        await room.act(BOB, OfferDraw("draw"))
+        await screen.shows("Bob offers a draw.", "F3 decline")
+        await screen.press("f9")
+        await screen.until(lambda: not room.room.takeback_offers, "withdrawn")
+        assert room.room.offers == (1,)
+        await screen.press("f3")
+        await screen.until(lambda: not room.room.offers, "declined")
+        await room.act(BOB, Move("m1", 1, "e7e5"))
+        await room.act(BOB, Takeback("back", 2))
+        await screen.type("draw")
+        await screen.shows("Bob asks to take a move back.", "You offer a draw.")
+        await screen.press("f3")
+        await screen.until(lambda: not room.room.takeback_offers, "declined")
+        assert room.room.offers == (0,)
+
+
 async def test_a_clock_that_does_not_run_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     """The message counts down to when the first turn is due, and says that a held clock stands."""
     now_ms = [START_MS]
@@ -322,10 +348,20 @@ async def test_any_size() -> None:
 
 
 async def test_waiting_for_a_friend_shows_the_link() -> None:
-    """The bar of a room that waits opens the link and its QR code by F2."""
+    """The link stands below the board until there is something to say; the bar opens it and its QR
+    code by F2.
+    """
     room = FakeRoom("chess", (MySeat(), OpenSeat()))
     async with terminal(room, waits=True) as screen:
         await screen.shows("Waiting for a player.", "F2 show the link to send")
+        await screen.shows("http://script/room/r")
+        await screen.type("moves")
+        await screen.shows("The match has not begun.")
+        await screen.hides("http://script/room/r")
+        screen.room.log_line("one\n\ntwo", is_notice=True)
+        await screen.shows("one; two")
+        await screen.press("enter")
+        await screen.shows("http://script/room/r")
         await screen.press("f2")
         await screen.shows("http://script/room/r", "█")
         await screen.press("escape")
@@ -389,6 +425,16 @@ async def test_a_tab_follows_its_end_until_the_user_scrolls() -> None:
         await screen.press(*["pagedown"] * 3)
         await room.act(BOB, Chat("e", "seen"))
         await screen.shows("│ <Bob> seen")
+        # The tab of the people fits, so that PageDown is at its end; it shows its beginning still.
+        screen.room.action_show_tab(3)
+        await screen.press("pagedown")
+        await room.tell(Muted("i3", "Cyd"))
+        await screen.shows("│ Muted: Cyd")
+        muted = [Muted(f"i{n}", f"Cyd {n}") for n in range(4, 30)]
+        for event in muted:
+            await room.tell(event)
+        await screen.until(lambda: len(screen.room.model.muted) == 27, "all muted")
+        await screen.shows("│ White: Ada")
 
 
 async def test_space_where_no_move_begins_says_so() -> None:
