@@ -323,6 +323,8 @@ function drawMarks(scene, layout, state, level) {
     const marks = marksOf(scene, state).flatMap(({ name, cell }) => {
         const place = layout.byId.get(cell);
         if (!place) return [];
+        // The lines to the dots that may come next show the dots too.
+        if (name === "hint" && style === "bare" && place.shape === "point") return [];
         // What may be drawn on an empty place has its direction.
         const line = name === "hint" && style === "bare" && scene.moves.find(({ path }) => path[0] === cell)?.ghost?.[1];
         const kind = scene.board.kinds[line || scene.position?.pieces[cell] || ""];
