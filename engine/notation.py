@@ -27,9 +27,12 @@ SIGNS = str.maketrans(
     | dict.fromkeys("\u041e\u043e\u039f\u03bf", "O")
     | {"\u0410": "A", "\u0430": "a", "\u0415": "E", "\u0435": "e"}
 )
-#: A Cyrillic letter that names a column: the small one before a row, and the capital where the row
-#: ends the move; else it is a bishop's.
-CYRILLIC_C = re.compile("\u0441(?=[1-8])|\u0421(?=[1-8](?![^\\W_]))")
+#: The Cyrillic letters that name a column, and at the beginning of a move perhaps a bishop.
+CYRILLIC_C = str.maketrans("\u0421\u0441", "Cc")
+#: A small one that may name the column there: before a row, or before a column beside it.
+COLUMN_C = re.compile(r"\u0441[\W_x]*[b-d1-8]")
+#: Two squares and nothing but signs between them, which name no piece; the group is the first.
+SQUARES = re.compile(r"([a-h][1-8])[\W_x]*[a-h][1-8]", re.I)
 #: A comment in braces or after a semicolon, and a numeric annotation, as in PGN.
 COMMENT = re.compile(r"\{[^}]*\}?|;.*|\$\d+")
 #: The number of a move: "1.", "12...", "3)".
@@ -102,17 +105,18 @@ def read_move(position: Position, text: str) -> Reading:
     """
     if len(text) > MAX_TEXT:
         raise MalformedMove(f"a move has at most {MAX_TEXT} characters")
-    numbered = _plain(text)
+    typed = _plain(position, text)
+    numbered, shown = typed.translate(CYRILLIC_C), NUMBER.sub("", typed, count=1)
     plain = NUMBER.sub("", numbered, count=1)
     exact = _exact(position, plain)
-    if exact is not None:
+    if exact is not None and plain[0] == shown[0]:  # else the letter may be a column or a bishop
         return Reading(exact)
     written = list(map(_Written, repeat(position), position.moves(), position.move_views()))
-    shown = plain[:40]
+    first, shown = shown[:1], shown[:40]
     spellings = {_squeezed(each) for each in (plain, BARE_NUMBER.sub("", plain), numbered)} - {""}
     # A sign that is not known may be a piece: without it, the rest could be another move.
     is_known = plain != "" and unicodedata.category(plain[0]) != "So"
-    for group in _readings(position, plain, spellings, written) if is_known else ():
+    for group in _readings(position, plain, first, spellings, written) if is_known else ():
         found = {each.token: each for each in group.moves}
         if found and (len(found) > 1 or not group.is_clear):
             raise AmbiguousMove(shown, tuple(each.notation for each in found.values()))
@@ -131,20 +135,29 @@ def read_move(position: Position, text: str) -> Reading:
     raise malformed
 
 
-def _plain(text: str) -> str:
+def _plain(position: Position, text: str) -> str:
     """The text in plain characters, without comments and the signs after a move."""
     text = "".join(
         each for each in unicodedata.normalize("NFKC", text)
         if unicodedata.category(each) != "Cf" and not "\ufe00" <= each <= "\ufe0f"
     ).translate(SIGNS)  # fmt: skip
-    text = CYRILLIC_C.sub("c", text)
-    if castling := CASTLING_WORDS.fullmatch(NUMBER.sub("", text, count=1).strip(" .,!?")):
-        return "O-O-O" if castling[1] else "O-O"
-    text = WORD.sub(lambda word: WORDS[word[0].lower()], COMMENT.sub(" ", text))
-    text = " ".join(text.split())
+    text = " ".join(COMMENT.sub(" ", text).split())
     text = SUFFIX.sub("", text) or text
-    castling = CASTLING.fullmatch(NUMBER.sub("", text, count=1))
+    unnumbered = BARE_NUMBER.sub("", NUMBER.sub("", text, count=1))
+    castling = CASTLING_WORDS.fullmatch(unnumbered) if _has_castling(position) else None
+    if castling is None:
+        text = WORD.sub(lambda word: WORDS[word[0].lower()], text)
+        castling = CASTLING.fullmatch(NUMBER.sub("", text, count=1))
     return ("O-O-O" if castling[1] else "O-O") if castling else text
+
+
+def _has_castling(position: Position) -> bool:
+    """Whether the game has castling, which may be illegal now."""
+    try:
+        position.parse_move("O-O")
+    except GameError as error:
+        return isinstance(error, IllegalMove)
+    return True
 
 
 def _exact(position: Position, plain: str) -> str | None:
@@ -246,19 +259,24 @@ class _Group:
 
 
 def _readings(
-    position: Position, plain: str, spellings: set[str], written: list[_Written]
+    position: Position, plain: str, first: str, spellings: set[str], written: list[_Written]
 ) -> Iterator[_Group]:
     """The readings of a text, the most literal first; a later one counts if those before are
-    empty. `spellings` are the text as `_squeezed` returns it, with and without a number before it.
+    empty. `first` is the first letter as it was typed, which may be Cyrillic; `spellings` are the
+    text as `_squeezed` returns it, with and without a number before it.
     """
     compact = plain.replace(" ", "")
     yield _Group([each for each in written if compact in each.cased])
     own = [each for each in written if each.squeezed & spellings]
-    foreign = _foreign(compact, written)
+    foreign = _foreign(compact, first, written)
     # A capital letter names a piece, never a column, and a small one rather the column.
-    is_piece = compact[0].isupper() and compact[1:] != compact[1:].upper()
+    squares = SQUARES.match(compact)
+    is_piece = compact[0].isupper() and compact[1:] != compact[1:].upper() and not squares
     is_unlike = is_piece and compact[0] != "P" and any(each.letter == "" for each in own)
-    is_guess = not own and any(each.letter for each in foreign) and compact[0] in "abcdefgh"
+    may_be_column = first in "abcdefgh" or COLUMN_C.match(first + compact[1:]) or squares
+    is_guess = not own and any(each.letter for each in foreign) and bool(may_be_column)
+    if squares:  # b2c4 is no bishop's move from the second row
+        is_guess |= any(each.letter and each.path[0] != squares[1].lower() for each in own)
     is_literal = any(each.literal & spellings for each in own)
     yield _Group([*own, *foreign], is_clear=not is_unlike and not is_guess, is_told=not is_literal)
     numbers = re.findall(r"\d+", plain)
@@ -280,20 +298,25 @@ def _readings(
         yield _Group(begun, is_clear=is_word, is_told=True)
 
 
-def _foreign(compact: str, written: list[_Written]) -> list[_Written]:
-    """The moves that a text means with the letters of other languages."""
+def _foreign(compact: str, first: str, written: list[_Written]) -> list[_Written]:
+    """The moves that a text means with the letters of other languages.
+
+    A letter before a row is a piece only if the move needs that row in its notation: c2c4 is no
+    knight's move from the second row.
+    """
     text = compact.casefold()
     pieces: set[str] = set()
     promotions: set[str] = set()
     if promotion := PROMOTION.fullmatch(text):
         letters = FOREIGN.get(promotion[2], "")
         promotions = {_squeezed(promotion[1] + letter) for letter in letters}
-    if piece := PIECE.fullmatch(text):
+    if piece := PIECE.fullmatch(first.casefold() + text[1:]):
         letters = FOREIGN.get(piece[1], "")
         pieces = {_squeezed(letter + piece[2]) for letter in letters}
+    is_row = SQUARES.match(compact) is not None
     return [
         each for each in written
-        if (each.letter and each.squeezed & pieces)
+        if (each.letter and (each.literal if is_row else each.squeezed) & pieces)
         or (each.letter == "" and each.squeezed & promotions)
     ]  # fmt: skip
 

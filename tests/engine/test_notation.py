@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from engine.game import IllegalMove, MalformedMove, Position
+from engine.game import GameError, IllegalMove, MalformedMove, Position
 from engine.notation import AmbiguousMove, read_move
 from engine.rules.registry import game_ids, load_game
 
@@ -24,6 +24,7 @@ POSITIONS = {
     "two knights": ("chess", "4k3/8/8/8/8/2N5/8/4K1N1 w - - 0 1"),
     "queen and d pawn": ("chess", "4k3/8/8/3p4/4P3/8/4Q3/3QK3 w - - 0 1"),
     "b2 and d2": ("chess", "4k3/8/8/8/8/2p5/1P1B4/4K3 w - - 0 1"),
+    "c4 and bishop": ("chess", "4k3/8/8/3p4/2P1B3/8/8/4K3 w - - 0 1"),
     "check": ("chess", "4k3/8/8/8/8/8/4r3/R3K3 w Q - 0 1"),
     "draughts": ("draughts", ""),
     "jumps": ("draughts", "W:W22,K27:B18,11,24:H0"),
@@ -71,15 +72,15 @@ MEANT: dict[str, dict[str, tuple[str, ...]]] = {
         "e1g1": ("o-o", "0-0", "O\u2013O", "o\u2212o", "0\u20140", "oo", "OO", "00", "o o", "O-O!",
                  "0-0+", "O-0", "\u041e-\u041e", "e1h1", "E1H1", "Kg1", "kg1", "Ke1g1", "Ke1-g1",
                  "1. O-O", "e1-g1", "0 - 0", "O \u2013 O", "castle kingside", "Castles short",
-                 "short castling", "king-side castle", "5. castle kingside",
-                 "king's side castling"),
+                 "short castling", "king-side castle",
+                 "5. castle kingside", "5 castle kingside", "castle king's side!", "1.short"),
         "e1c1": ("o-o-o", "0-0-0", "O\u2013O\u2013O", "ooo", "000", "o o o", "e1a1", "Kc1",
-                 "0-0-0#", "0 - 0 - 0", "castles queenside", "long castle!", "queen's side"),
+                 "0-0-0#", "0 - 0 - 0", "castles queenside", "long castle!",
+                 "queen's side", "12... castle queen\u2019s side."),
         "b7a8q": ("bxa8=q", "bxa8q", "bxa8=Q+", "bxa8(Q)", "bxa8/Q", "BXA8=Q", "ba8=Q", "ba8q",
                   "b7a8Q", "b7xa8=Q", "bxa8=D", "bxa8D", "bxa=Q", "b7:a8Q", "b\u00d7a8=Q"),
         "b7b8n": ("b8=n", "b8N", "b8n", "b8=C", "b8=knight", "b8 knight"),
     },
-    "bishop on e2": {"c2c4": ("\u04412\u04414", "\u04412-\u04414", "\u04414"), "e2c4": ("Bc4",)},
     "b pawn and bishop": {"b4c5": ("bxc5", "b4xc5", "bxc5!"),
                           "e3c5": ("Bxc5", "Bc5", "Lxc5", "lc5")},
     "bishop alone": {"a3c5": ("bxc5", "bc5", "BXC5", "Bc5", "Ba3xc5", "B:c5", "Lxc5", "Fxc5")},
@@ -93,6 +94,12 @@ MEANT: dict[str, dict[str, tuple[str, ...]]] = {
     "queen and d pawn": {"d1d5": ("queen takes d5", "Qxd5", "qd5", "Dxd5", "Dd5"),
                          "e4d5": ("exd5", "ed")},
     "b2 and d2": {"b2c3": ("bxc3", "b2c3"), "d2c3": ("Bxc3", "Bc3", "Bdxc3")},
+    "bishop on e2": {
+        "c2c4": ("\u04412\u04414", "\u04412-\u04414", "\u04212\u04214", "\u04212\u04414", "C2-c4"),
+        "e2c4": ("\u0421\u04414", "\u0421c4", "Bc4", "B2c4"),
+        "e2f3": ("\u0441f3",),
+    },
+    "c4 and bishop": {"e4d5": ("\u0421e4-d5", "Bxd5"), "c4d5": ("\u04414d5", "cxd5")},
     "draughts": {
         "11-15": ("11 to 15", "11-15", "11 15", "11x15", "11:15", "11\u201315", "11,15", "11.15",
                   "11/15", "11*15", "1. 11-15", "1.11-15", "11-15!", "11-15*", "\uff11\uff11-15"),
@@ -137,6 +144,8 @@ QUESTIONS = {
     "two knights": {"Ne2": "Nge2, Nce2", "ne2": "Nge2, Nce2", "se2": "Nge2, Nce2"},
     "queen and d pawn": {"dd4": "write Qd4", "dxd5": "write Qxd5", "d5": "exd5, Qxd5"},
     "b2 and d2": {"B2C3": "bxc3", "bc3": "bxc3"},
+    "bishop on e2": {"\u0441\u04414": "to play Bc4, write Bc4", "b2c4": "write Bc4"},
+    "c4 and bishop": {"\u0441d5": "cxd5, Bxd5", "\u0441xd5": "cxd5, Bxd5"},
     "draughts": {"15": "11-15, 10-15", "1115": "to play 11-15, write 11-15", "9": "9-13, 9-14"},
     "two jumps": {"22x6": "22x15x6, 22x13x6", "22 6": "22x15x6, 22x13x6"},
     "jumps": {"22x15": "to play 22x8, write 22x8", "22 15": "write 22x8"},
@@ -166,6 +175,7 @@ REFUSED = {
     "start": {"e5": "e5 is not allowed here", "Nf5": "no white knight may go to f5",
               "nf5": "no white knight may go to f5", "e7e5": "the black pawn on e7 is not yours",
               "e3e4": "there is no piece on e3", "o-o": "O-O is not allowed here",
+              "2. castle long": "O-O-O is not allowed here",
               "g1-g5": "the white knight on g1 may not go to g5", "P-K4": "there is no k4",
               "i9": "there is no i9 on this board"},
     "check": {"a1a2": "the white rook on a1 may not go to a2 (you are in check)",
@@ -196,6 +206,33 @@ def test_what_is_no_move_is_refused(text: str) -> None:
     """The message says how a move is written."""
     with pytest.raises((MalformedMove, AmbiguousMove), match=r"written like|characters|can be"):
         read_move(load_game("chess").start(), text)
+
+
+@pytest.mark.parametrize("name", ["bishop on e2", "c4 and bishop"])
+def test_two_squares_are_no_other_move(name: str) -> None:
+    """Two squares in Cyrillic letters are the move between them or are refused: neither letter is a
+    piece.
+    """
+    position = position_of(name)
+    targets = {path[-1] for path in (view.path for view in position.move_views())}
+    cyrillic = str.maketrans("ace", "\u0430\u0441\u0435")
+    for origin in (f"{column}{row}" for column in "ace" for row in range(1, 9)):
+        for target in (each for each in targets if each[0] in "ace"):
+            typed = f"{origin}{target}".translate(cyrillic)
+            for text in (typed, typed.upper()):
+                try:
+                    token = read_move(position, text).token
+                except GameError:
+                    token = ""
+                assert token in ("", f"{origin}{target}"), text
+
+
+@pytest.mark.parametrize("name", ["draughts", "sticks", "connect four", "signs"])
+def test_a_game_without_castling_has_no_words_for_it(name: str) -> None:
+    """The refusal names what was typed."""
+    for text in ("short", "castle kingside", "1. long castling"):
+        with pytest.raises(MalformedMove, match=text.removeprefix("1. ").split()[0]):
+            read_move(position_of(name), text)
 
 
 def test_only_a_reading_that_is_far_from_the_text_is_told() -> None:
