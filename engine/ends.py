@@ -5,6 +5,8 @@ The server's log, its list of matches and the formats of files use these words a
 
 #: How a match without a winner ended if it was drawn. Any other end is no result.
 DRAWN_ENDS = ("board", "claim", "agreement", "gone", "flag")
+#: How a match ended that has no result. A newer server may end one in another way than all these.
+NO_RESULT_ENDS = ("abort", "failure", "noshow")
 
 
 def has_result(winner: int | None, how: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from client.address import Address
 from client.model import Model, control_of
-from engine.ends import DRAWN_ENDS
+from engine.ends import NO_RESULT_ENDS, has_result
 from engine.view import BoardView, PositionView
 from server.bidi import isolated
 from server.events import Occupant
@@ -28,8 +28,6 @@ MAX_MATE_PLIES = 1000
 BAR_WIDTH = 10
 #: The text while a game is being compiled.
 GETTING_READY = "getting ready, once per installation"
-#: The terminations without a result. A newer server may have others.
-NO_RESULT_TERMINATIONS = ("abort", "failure", "noshow")
 #: The sentence for each code of a reason why a room cannot be played.
 FROZEN_TEXTS = {
     "room.newer": (
@@ -123,9 +121,9 @@ def result_text(board: BoardView | None, over: MatchResult, my_seat: int | None 
         name = side_name(board, over.winner)
         verb = "win" if name.endswith("s") else "wins"
         return f"{name} {verb}{points_text(over, over.winner)}: {reason}."
-    if over.how in DRAWN_ENDS:
+    if has_result(over.winner, over.how):
         return f"Draw{points_text(over, my_seat or 0)}: {over.reason}."
-    return f"{'No result' if over.how in NO_RESULT_TERMINATIONS else 'Match over'}: {over.reason}."
+    return f"{'No result' if over.how in NO_RESULT_ENDS else 'Match over'}: {over.reason}."
 
 
 def result_seat(model: Model) -> int | None:

@@ -29,7 +29,7 @@ from client.tui.pages import KeyPage, Shortcut, bindings
 from client.tui.replay import ReplayScreen
 from client.tui.requests import Requests
 from client.tui.room import RoomScreen, Visit
-from engine.ends import DRAWN_ENDS
+from engine.ends import has_result
 from server.commands import Create
 from server.events import Occupant
 from server.protocol.messages import RoomSummary
@@ -139,7 +139,7 @@ def _result(match: ListedMatch) -> str:
     if match.over is None:
         return "running"
     if match.over.winner is None:
-        return "draw" if match.over.how in DRAWN_ENDS else "no result"
+        return "draw" if has_result(None, match.over.how) else "no result"
     return f"{words.quoted(match.seats[match.over.winner].name)} won"
 
 

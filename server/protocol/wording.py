@@ -27,7 +27,8 @@ MAX_OTHERS = 3
 #: Maximum number of expected moves in a sentence and in a line. They take most of the time of an
 #: assessment, and the line of the best move is that of the sentence.
 MAX_EXPECTED = 2
-#: How much worse a careless move is than the best one, in percent of the chance to win.
+#: How much worse a careless move is than the best one by its chance to win, in percentage
+#: points.
 CARELESS_PERCENT = 3
 #: Judgements of a position by the least chance to win, in percent; those below 50 mirror them.
 JUDGEMENTS = ((90, "winning", "losing"), (75, "clearly better", "clearly worse"),

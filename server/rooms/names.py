@@ -97,7 +97,8 @@ def _reserved() -> tuple[frozenset[str], re.Pattern[str]]:
         _folded(_skeleton(text)) for text in (BOT_NAME, "AI level", "level", "depth")
     )
     return words, re.compile(
-        f"{product}|^{ai}|^{level}(no|nr)?{_NUMBER}$|^cp{_NUMBER}({titles})|^({titles}){depth}{_NUMBER}"
+        f"{product}|^{ai}|^{level}(no|nr)?{_NUMBER}$|^cp{_NUMBER}({titles})"
+        f"|^({titles}){depth}([io]*[2-9]|{_NUMBER}$)"
     )
 
 

@@ -1,6 +1,7 @@
 """Parsing of typed lines, and the terminal's texts."""
 
 import re
+from typing import get_args
 
 import msgspec
 import pytest
@@ -26,7 +27,7 @@ from client.terminal.commands import (
 from engine.rules.registry import load_game
 from engine.view import BoardView, Grid, MoveView
 from server.commands import Accept, Decline, NextGame
-from server.events import Occupant
+from server.events import Occupant, Termination
 from server.protocol.assessments import Assessment, Candidate
 from server.protocol.messages import (
     MatchResult,
@@ -399,6 +400,13 @@ def test_a_result_names_the_winner_and_the_reason(over: MatchResult, text: str) 
     """An unknown termination, of a newer server, is shown by its reason."""
     board = CONNECT_FOUR.description.view if CONNECT_FOUR.description else None
     assert words.result_text(board, over) == text
+
+
+@pytest.mark.parametrize("how", get_args(Termination))
+def test_every_end_of_this_version_is_known(how: str) -> None:
+    """Without a winner it is a draw or no result; only a resignation always has a winner."""
+    text = words.result_text(None, MatchResult(None, how, "it ended"))
+    assert text.startswith("Match over" if how == "resign" else ("Draw", "No result")), text
 
 
 def test_a_result_that_names_its_winner_is_one_sentence_for_each_player() -> None:

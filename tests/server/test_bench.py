@@ -1,14 +1,19 @@
 """`python -m server.bench`: one program runs the benchmarks of the server by their names."""
 
 import ast
+import asyncio
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import click
 import pytest
 
 from server.bench.__main__ import BENCHMARKS, main
 from server.bench.figures import percentile
+from server.bench.flags import FallingFlag
+from server.bench.pairs import Pair
 
 #: The folder of the benchmarks.
 FOLDER = Path(__file__).parents[2] / "server" / "bench"
@@ -70,3 +75,17 @@ def test_a_name_chooses_the_benchmark(capsys: pytest.CaptureFixture[str]) -> Non
 def test_percentiles(share: float, value: int) -> None:
     """A percentile is one of the values; that share of the values does not exceed it."""
     assert percentile(range(100, 0, -1), share) == value
+
+
+def test_a_match_that_ends_without_its_flag_fails_the_benchmark() -> None:
+    """Its figures are an error that names the event, not a wait for the time limit."""
+
+    async def wait() -> None:
+        players = (SimpleNamespace(), SimpleNamespace())
+        flag = FallingFlag(cast(Pair, SimpleNamespace(room="r", players=players)))
+        players[1].on_text(b'{"t":"event","kind":"finished","how":"abort","at":5}')
+        async with asyncio.timeout(5):
+            await flag.late_ms
+
+    with pytest.raises(AssertionError, match=r"no flag fell.*abort"):
+        asyncio.run(wait())

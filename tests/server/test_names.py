@@ -89,7 +89,8 @@ RESERVED = [
     "The room's bot", "the room’s bot", "Room bot", "Bot", "B0t", "Bot 2", "Вот",
     "Level 5", "level 10", "LeveI 5", "Leve1 5", "Lеvеl 5", "Level ⑤", "Level 5 Champion",
     "Level ٥", "MiniMax", "minimax", "Minimax", "Alpha-Beta", "ALPHABETA", "Greedy", "Random",
-    "Max-N", "MаxN", "Minimax depth=3", "AlphaBeta, depth 12", "Level no. 5", "Level Nr 5",
+    "Max-N", "MаxN", "Minimax depth=3", "AlphaBeta, depth 12", "Random depth=l0",
+    "Greedy depth two", "Level no. 5", "Level Nr 5",
     "Server", "System", "ѕystem", "Syѕtem 1", "Admin", "Moderator",
     "Lev3l 5", "L3v3l 5", "Level V", "Level five", "Lvl 5", "AI lvl 5", "4I level 5", "ΛI level 5",
     "∀I level 5", "ᒪevel 5", "5ystem", "Sy5tem 1", "S3rv3r", "4dmin", "8ot", "B°t", "ß0t", "R4ndom",
@@ -105,7 +106,7 @@ FREE = [
     "AI fan", "Boti", "Botond", "Talbot", "Servet", "Randolph", "Max", "Maxine", "Minna",
     "Average Joe", "Strauß", "Þórdís", "7wo", "T3st", "Levi 5", "Max 4", "R2D2", "B4", "Λίνα",
     "4you", "S5", "Ivio", "Livi 5", "Level Up", "Ten levels", "Olivier V", "Louis XIV",
-    "Random Dent", "Random Depths", "In depth", "Levelnova",
+    "Random Dent", "In depth", "Random Depths", "Random depth of field", "Levelnova",
 ]  # fmt: skip
 
 

@@ -172,12 +172,16 @@ async def test_what_a_player_was_told_is_taken_back_in_the_room(nodes: int) -> N
         await ben.ack(ben.join(room))
         await ada.ack(ada.join(room))
         await asyncio.sleep(1)
+        runner = ben.hub.runner(room)
+        assert runner is not None
+        runner.cleared = ("a former player",)
         moves = ((ben, "a1"), (ada, "a2"), (ben, "c2"), (ada, "b1"))
         for ply, (mover, token) in enumerate(moves, 1):
             await mover.ack(mover.move(room, ply, token))
             await run_ready_tasks()
         for client in (lobby, night.page):
             assert [what for what, _ in told(client)] == ["started", "turn", ""]
+        assert set(runner.cleared) == {"ada", "ben"}, "of former players nothing is kept"
         await ben.ack(ben.leave(room))
         await asyncio.sleep(1)
         await night.ada_does(Resign)

@@ -60,6 +60,10 @@ async def test_how_to_win_is_answered_in_a_sentence() -> None:
         answer = await private_answer(ada, room, "@bot, how do I win?")
         goal = load_game("chess").goal
         assert answer["text"] == f"{goal}\n/rules gives all rules."
+        await ask(ada, room, "/rules Goal")
+        await run_ready_tasks()
+        assert ada.of("answer")[-1]["text"] == answer["text"], "capital letters ask the same"
+        assert len(ada.of("answer")) == 2
 
 
 def test_the_questions_that_the_answer_names_are_understood() -> None:

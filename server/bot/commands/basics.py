@@ -12,7 +12,8 @@ from server.rooms.model import Match
 from server.rooms.moves import side_name
 from server.time_controls import describe_control, show_control, show_side, show_time
 
-#: The words of /rules that ask for the goal alone.
+#: The words of /rules that ask for the goal alone. It is in each game's data: the text of its rules
+#: may not have the word "goal".
 GOAL = ("goal",)
 #: How each persona plays.
 PERSONA_TEXTS = {

@@ -48,7 +48,8 @@ class Notifications:
         if before is None or runner is None:
             return
         seats = (*before.seats, *(after.seats if after.seats is not before.seats else ()))
-        for identity in {each.identity for each in seats if each is not None and each.kind != "ai"}:
+        players = {each.identity for each in seats if each is not None and each.kind != "ai"}
+        for identity in players:
             is_in, is_cleared = self._is_in(runner, identity), identity in runner.cleared
             if is_in and is_cleared:
                 continue
@@ -58,9 +59,9 @@ class Notifications:
             if not is_here and (is_sole or commit.cause is not Cause.COMMITTED):
                 continue
             if is_in:
-                present = {each.identity for each in seats if each is not None}
-                kept = [each for each in runner.cleared if each in present]
-                runner.cleared = (*kept, identity)
+                # Former players go here, since no later commit looks at them.
+                seated = (each for each in runner.cleared if each in players)
+                runner.cleared = (*seated, identity)
             message = _change(before, after, identity, is_in)
             if message is None:
                 continue

@@ -178,7 +178,8 @@ class RoomRunner:
         self._ai = AiTasks(ports, spawn, self._feed, submit_own, self._on_store_failure)
         self._mailbox: Mailbox[Item] = Mailbox(MAILBOX_CAPACITY)
         self._timer = RoomTimer(submit_own)
-        #: The players whose connections outside the room show nothing of it; see `Notifications`.
+        #: The players, at most four, whose connections outside the room show nothing of it. Only
+        #: `Notifications` of this node reads and writes it; it is here to end with the room.
         self.cleared: tuple[str, ...] = ()
         #: The request whose command is being decided, if any.
         self._serving: Request | None = None

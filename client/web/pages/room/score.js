@@ -5,10 +5,10 @@
  * @import {Room} from "../../shell/model.js"
  */
 
+import { isDraw } from "../../shell/words.js";
+
 /** Maximum number of pairs of players that have a score, the latest pair last. */
 const MAX_SCORES = 20;
-/** How a match without a winner ended if it was drawn. */
-const DRAWN_ENDS = ["board", "claim", "agreement", "gone", "flag"];
 
 /**
  * The keys of the players on both seats: the identity of a person, and "ai" for every AI. Two sides of
@@ -31,7 +31,7 @@ function playerKeys(seats) {
  */
 function withResult(series, { seats, over }) {
     const keys = playerKeys(seats);
-    if (!keys || !over || (over.winner === null && !DRAWN_ENDS.includes(over.how))) return series;
+    if (!keys || !over || (over.winner === null && !isDraw(over))) return series;
     const before = series.find(({ players }) => keys.every((key) => players.includes(key)));
     const players = before?.players ?? keys;
     const gained = keys.map((_, seat) => (over.winner === null ? 1 : over.winner === seat ? 2 : 0));
