@@ -349,8 +349,10 @@ def test_a_slow_machine_compiles_as_long_as_it_needs(run_warmer: Any, is_idle: b
             pool.processes[-1].report(Compiling("chess", COMPILE_CPU_MS))
             await run_pending_tasks()
             assert len(pool.commands) == 2
+            stopped_s = asyncio.get_running_loop().time()
             pool.processes[-1].report(Compiling("chess", COMPILE_CPU_MS + 1))
             assert await pool.next_command() == ("chess", "search")
+            assert asyncio.get_running_loop().time() == stopped_s, "at once"
             assert [process.is_closed for process in pool.processes] == [True, True, False]
             pool.finish()
             await pool.warmer.wait_until_settled("chess")
