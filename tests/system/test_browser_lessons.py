@@ -156,6 +156,11 @@ async def test_a_state_machine_lights_up(chromium: Browser, server: ServerProces
         states = page.locator(".machine .state")
         await expect(states).to_have_count(10)
         await expect(page.locator(".machine .state.future")).to_have_count(9)
+        fill = page.locator(".machine .state.future rect").first
+        paper = await page.locator(".part-machine").evaluate(
+            "e => getComputedStyle(e).backgroundColor"
+        )
+        await expect(fill).to_have_css("fill", paper)
         await page.keyboard.press("End")
         await expect(page.locator(".machine .state.future")).to_have_count(0)
         await expect(page.locator(".machine .visits")).to_have_text(["\N{MULTIPLICATION SIGN}2"])
