@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from server.bus.base import PageClosed, PresenceReport
+from server.bus.base import ConnectionReport, PageClosed, PresenceReport
 from server.commands import ClaimWin, LetAiPlay, ReclaimSeat
 from server.ids import RoomId
 from server.protocol import messages as wire
@@ -209,7 +209,7 @@ async def test_a_player_on_another_page_is_said_to_be_there() -> None:
     one comes or goes; it changes neither the time until a claim nor the claims. A room that closes
     seeks nobody any more.
     """
-    async with on_bens_turn() as (fake, hub, room, ada, ben):
+    async with on_bens_turn() as (_, hub, room, ada, ben):
         page, stranger = Client(hub, "ben"), Client(hub, "eve")
         ben.close()
         await asyncio.sleep(MOMENT_S)
@@ -228,9 +228,10 @@ async def test_a_player_on_another_page_is_said_to_be_there() -> None:
         second.close()
         await asyncio.sleep(MOMENT_S)
         assert elsewhere(ada) == []
-        await ada.ack(ada.leave(room))
-        await asyncio.sleep(2 * fake.settings.room_idle_s)
-        assert hub.runner(room) is None
+        runner = hub.runner(room)
+        assert runner is not None
+        assert list(hub.connections._sought) == ["ben"]
+        runner.presence.close()
         assert hub.connections._sought == {}
 
 
@@ -256,6 +257,10 @@ async def test_a_player_on_another_page_of_another_node() -> None:
     with the next sweep; a connection that ends there is forgotten with the second one.
     """
     async with on_two_nodes() as (fake, room, ada, ben, other), fake.hub("n3") as third:
+        said: list[ConnectionReport] = []
+        stop = fake.bus.listen(
+            lambda each: said.append(each) if isinstance(each, ConnectionReport) else None
+        )
         page = Client(third, "ben")
         third.connections.connect(page)
         third.connections.connect(Client(third, "eve"))
@@ -271,11 +276,15 @@ async def test_a_player_on_another_page_of_another_node() -> None:
         await asyncio.sleep(GONE_S)
         assert (elsewhere(ada), claims_of(ada)) == ([1], CLAIMS)
         sought = ada.hub.connections
-        assert sought._elsewhere == {"ben"}, "nobody is told of whom it did not seek"
+        sought.on_message(ConnectionReport("n3", frozenset({"ben", "eve"})))
+        assert sought._elsewhere == {"ben"}, "of those whom it did not seek it keeps nothing"
         again = Client(ada.hub, "ben")
         await again.ack(again.join(room))
         await asyncio.sleep(MOMENT_S)
         assert (elsewhere(ada), sought._sought, sought._elsewhere) == ([], {}, set())
+        stop()
+        assert said
+        assert not any("eve" in each.identities for each in said)
 
 
 @pytest.mark.parametrize("reported_down", [False, True])
