@@ -335,8 +335,6 @@ async def test_a_position_of_a_running_match_is_opened(
         for cell in ("e7", "e5"):
             await kim.cell(cell).click()
         await ada.wait_for_turn()
-        await hand.press(page.get_by_role("button", name="Resign", exact=True))
-        await hand.press(page.get_by_role("button", name="Resign now"))
         await hand.press(page.get_by_role("link", name="Open in the glass box"))
         what = page.locator(".what")
         await expect(what).to_contain_text("Chess: alpha-beta, depth 3", timeout=SEARCH_MS)

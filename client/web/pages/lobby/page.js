@@ -226,7 +226,7 @@ export class LobbyPage {
         if (!games)
             return h(
                 "section",
-                { class: "create", "aria-label": "New match", key: "games" },
+                { class: "create awaited", "aria-label": "New match", key: "games" },
                 h("p", { class: "muted" }, "Loading the games…"),
             );
         const open = (/** @type {GameDescription} */ game) => void this.#open(game);
