@@ -131,7 +131,8 @@ export class LobbyPage {
             this.#app.update();
             shown.topics = this.#topics = await listLessons();
         } catch (error) {
-            this.#app.toast(error instanceof Error ? error.message : String(error));
+            // Without a connection the frame says so already.
+            if (this.#app.session.status.state === "open") this.#app.toast(error instanceof Error ? error.message : String(error));
         }
         this.#app.update();
     }
