@@ -135,11 +135,11 @@ def hint_answer(findings: Findings, what: str) -> Answer:
     if what == "piece":
         piece = findings.piece()
         texts = [each.text for each in findings.candidates]
-        if piece:
-            marks = (Arrow(findings.candidates[0].cells[:1]),)
-        else:
-            sorted_ones = sorted(findings.candidates, key=lambda each: each.text)
-            marks = tuple([Arrow(each.cells) for each in sorted_ones])
+        marked = [findings.candidates[0].cells[:1]]
+        if not piece:
+            in_order = sorted(findings.candidates, key=lambda each: each.text)
+            marked = [each.cells for each in in_order]
+        marks = tuple([Arrow(cells) for cells in marked])
         return Answer(english.piece_hint(piece, texts), arrows=marks)
     if what == "move":
         text = english.best_move(findings.best)
