@@ -31,9 +31,10 @@ export class LoadingPage extends Notice {
     draw() {
         return h(
             "div",
-            { class: "page skeleton", "aria-busy": "true" },
+            // Its key keeps its parts from becoming those of the page, which would jump to their places.
+            { class: "page skeleton", key: "skeleton", "aria-busy": "true" },
             h("h1", { class: "visually-hidden" }, "Loading…"),
-            h("div", { class: "card" }),
+            h("div", { class: "card" }, h("p", { class: "muted", "aria-hidden": "true" }, "Loading…")),
             h("div", { class: "card" }),
         );
     }

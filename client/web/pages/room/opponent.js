@@ -185,16 +185,30 @@ function goneText(app, room, absence) {
     if (viewerSeat === null) {
         const gone = [0, 1].filter((each) => absence.secondsLeft(each) !== null);
         const names = gone.map((each) => occupantName(room.seats[each]));
-        return names.length > 1 ? `${names.join(" and ")} have gone.` : `${name} has gone.`;
+        const texts = gone.map((each) => awayText(room, each));
+        if (names.length > 1 && texts.every((each) => each === GONE)) return `${names.join(" and ")} have gone.`;
+        return names.map((each, i) => `${each} ${texts[i]}`).join(" ");
     }
+    const away = `${name} ${awayText(room, seat)}`;
     if (CLAIMS.some(({ t }) => permits(app.model, t)))
-        return `${name} has gone.${permits(app.model, "claim_win") ? "" : " Your side cannot win any more."}`;
-    if (permits(app.model, "abort")) return `${name} has gone. You may abort the match.`;
+        return `${away}${permits(app.model, "claim_win") ? "" : " Your side cannot win any more."}`;
+    if (permits(app.model, "abort")) return `${away} You may abort the match.`;
     const seconds = absence.secondsLeft(seat) ?? 0;
     const isMyMove = legalMoves(room).length > 0;
     const left = seconds > 0 || !isMyMove ? `in ${seconds} s` : "";
     const when = [left, isMyMove ? "after your move" : ""].filter((condition) => condition !== "");
-    return `${name} has gone. You may claim the match ${when.join(" and ")}.`;
+    return `${away} You may claim the match ${when.join(" and ")}.`;
+}
+
+const GONE = "has gone.";
+
+/**
+ * What the player of a seat, who is not in the room, has done.
+ * @param {Room} room
+ * @param {number} seat
+ */
+function awayText(room, seat) {
+    return room.presence?.elsewhere.includes(seat) ? "is on another page of this server." : GONE;
 }
 
 /**
