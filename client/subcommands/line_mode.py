@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class Showing:
     """How a command shows a room: without boards if `brief`, with letters if `is_ascii`. With `sit`
     the user takes a free seat, with `invite` they are told how to invite an opponent. At the end
-    the text that `text_at_end` makes of the model is printed.
+    the text that `text_at_end` makes of the model is printed. `told` was printed before, which the
+    full screen covers.
     """
 
     text_at_end: "Callable[[Model], str]"
@@ -27,6 +28,7 @@ class Showing:
     is_ascii: bool = False
     sit: bool = False
     invite: bool = False
+    told: str = ""
 
 
 async def run_line_mode(

@@ -127,6 +127,8 @@ def parse_link_argument(text: str) -> tuple[Address | None, str]:
 
 
 def locate(text: str, url: Address | None) -> tuple[Address, str]:
-    """The server and the id; a bare id belongs to the server of --url, or of this machine."""
+    """The server and the id; a bare id belongs to the server of --url, or to the usual one."""
+    from client.own_server import usual_server
+
     linked_server, room_id = parse_link_argument(text)
-    return linked_server or url or parse_address(DEFAULT_SERVER), room_id
+    return linked_server or url or usual_server(), room_id

@@ -474,7 +474,8 @@ class LobbyScreen(KeyPage):
 
 class StartScreen(Screen[None]):
     """Asks where to play: on a server that is started here, or at an address. `enter` gets the
-    address, None for a server that is started, and the id of a room or "".
+    address, None for a server that is started, and the id of a room or "". `here` is a server of
+    this computer that runs, which is then the first choice.
     """
 
     CSS = """
@@ -487,18 +488,28 @@ class StartScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("q,escape,ctrl+c", "leave", show=False)]
     AUTO_FOCUS = "OptionList"
 
-    def __init__(self, enter: Callable[[Address | None, str], None]) -> None:
+    def __init__(
+        self, enter: Callable[[Address | None, str], None], here: Address | None = None
+    ) -> None:
         super().__init__()
         self._enter = enter
+        self._here = here
 
     def compose(self) -> ComposeResult:
         yield Static(Text("Plyroom", style="bold"))
         yield Static("Board games with people and with an AI whose thinking anyone can watch.\n")
-        yield OptionList(
+        here = self._here
+        choices = [
             Option("Play on this computer", id="here"),
             Option(f"Go to the server on this computer, {DEFAULT_SERVER}", id="default"),
             Option("Go to a server at another address", id="address"),
-        )
+        ]
+        if here is not None:
+            choices[:2] = [
+                Option(f"Go to the server that runs here, {here}", id="default"),
+                Option("Play on this computer without it", id="here"),
+            ]
+        yield OptionList(*choices)
         yield Input(id="address", placeholder="http://host:8000, or the link of a room")
         yield Static(id="start-problem", markup=False)
         yield Static("\nArrows choose, Enter goes on, q leaves. `plyroom --plain --help` and")
@@ -518,7 +529,7 @@ class StartScreen(Screen[None]):
         if event.option.id == "here":
             self._go(None)
         elif event.option.id == "default":
-            self._go(parse_address(DEFAULT_SERVER))
+            self._go(self._here or parse_address(DEFAULT_SERVER))
         else:
             self.show_problem("")
             self.query_one("#address").focus()

@@ -103,7 +103,8 @@ OWN_WORDS = {word: key for key, word, _ in KEYS if word not in ("help", "quit")}
 @dataclass(frozen=True, slots=True)
 class Visit:
     """How a user enters a room: with `sit` they take a free seat, with `invite` they are told how
-    to invite an opponent. Without `requests` there is no reader of moves and no glass box.
+    to invite an opponent. Without `requests` there is no reader of moves and no glass box. `told`
+    is what they were told before, such as where the match is kept.
     """
 
     connection: Connection
@@ -112,6 +113,7 @@ class Visit:
     sit: bool = False
     invite: bool = False
     requests: Requests | None = None
+    told: str = ""
 
 
 class Tail(VerticalScroll):
@@ -291,6 +293,8 @@ class RoomScreen(Page):
             read_move=visit.requests.reading if visit.requests is not None else None,
             on_message=self._receive,
         )
+        if visit.told:
+            self.log_line(visit.told, is_notice=True)
         self.run_worker(self._follow(self._mode), name="room")
         self.set_interval(CLOCK_S, self._tick)
         self._draw()
@@ -664,7 +668,7 @@ class RoomScreen(Page):
         """What stands in place of the moves before the first one."""
         model = self.model
         if model.description is None or model.match is not None or None not in model.seats:
-            return ["No move yet."]
+            return ["No move yet.", *(["", self._visit.told] if self._visit.told else [])]
         if model.my_seat is None:
             return ["The match has not begun."]
         return ["The match begins when your", "opponent opens the link."]

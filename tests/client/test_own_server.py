@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from client.address import DEFAULT_SERVER
 from client.errors import Unreachable
-from client.own_server import LOG_NAME, own_server, running_server
-from client.subcommands.options import typed, user_folder
+from client.own_server import LOG_NAME, own_server, running_server, server_here, usual_server
+from client.subcommands.options import locate, typed, user_folder
 from server.address_file import ADDRESS_FILE, IN_USE, ServerAddress, announced_address, read_address
+from server.settings import Settings
 from tests.client.test_replay import http_server
 
 HERE = "22fbfbc44d790704"
@@ -53,6 +55,25 @@ def test_only_the_folders_own_installation_is_its_server(tmp_path: Path) -> None
             assert running_server(tmp_path) is None
     with announced_address(tmp_path, ServerAddress(str(address), HERE)):
         assert running_server(tmp_path) is None
+
+
+def test_the_server_that_runs_here_is_the_usual_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A command that names no server uses that of `make run` in the same folder, on any port. A
+    file of another user is no server of one's own.
+    """
+    monkeypatch.chdir(tmp_path)
+    assert (server_here(), str(usual_server())) == (None, DEFAULT_SERVER)
+    replies = {"/api/installation": (200, json.dumps({"installation": HERE}).encode())}
+    Settings().data.mkdir()
+    with http_server(replies) as address:
+        with announced_address(Settings().data, ServerAddress(str(address), HERE)):
+            assert server_here() == usual_server() == address
+            assert locate("abc", None) == (address, "abc")
+            monkeypatch.setattr("os.getuid", lambda: (tmp_path.stat().st_uid) + 1)
+            assert server_here() is None
+        assert str(usual_server()) == DEFAULT_SERVER
 
 
 async def test_a_failed_start_is_told_by_the_server_that_failed(

@@ -370,6 +370,16 @@ async def test_the_first_screen_asks_for_a_server() -> None:
         assert entered == [(None, ""), there, there]
 
 
+async def test_the_first_choice_is_the_server_that_runs_here() -> None:
+    entered: list[tuple[Address | None, str]] = []
+    here = parse_address("http://127.0.0.1:9000")
+    start = StartScreen(lambda address, room: entered.append((address, room)), here)
+    async with running(lambda: start, 80, 24) as screen:
+        await screen.shows("Go to the server that runs here, http://127.0.0.1:9000")
+        await screen.press("enter", "down", "enter")
+        assert entered == [(here, ""), (None, "")]
+
+
 def test_the_list_is_chosen_for_each_kind_of_opponent() -> None:
     """A room on one screen is in the list only if that is chosen for it, a friend's never is; and
     passing these does not list a room against the computer that was to be hidden.
