@@ -25,7 +25,7 @@ from client.terminal.clocks import times_text
 from client.terminal.names import OWN_NAME
 from client.tui.board_pane import BoardPane
 from client.tui.new_room import NewRoom
-from client.tui.pages import KeyPage, Shortcut, bindings
+from client.tui.pages import KeyPage, Shortcut, TextPane, bindings
 from client.tui.replay import ReplayScreen
 from client.tui.requests import Requests
 from client.tui.room import RoomScreen, Visit
@@ -205,7 +205,7 @@ class LobbyScreen(KeyPage):
                 yield Static(id="preview-title", markup=False)
                 yield self._board
         yield Input(id="filter", placeholder="Only what contains ...")
-        yield Static(id="keys", markup=False)
+        yield TextPane(id="keys")
 
     def on_mount(self) -> None:
         """Begins to follow the lobby."""
@@ -278,7 +278,7 @@ class LobbyScreen(KeyPage):
         title = f"Plyroom  {requests.address}"
         if connection.name != OWN_NAME:
             title += f"  You are {words.quoted(connection.name)}"
-        self.query_one("#title", Static).update(Text(title))
+        self.query_one("#title", TextPane).show(Text(title))
         self._rows = lobby_rows(
             list(self._rooms.values()),
             self._mine,
@@ -316,7 +316,7 @@ class LobbyScreen(KeyPage):
             hint = f"Nothing contains {self._wanted!r}. Esc shows all." if self._wanted else hint
         elif self.query_one("#filter").has_focus:
             hint = "Enter: to the list  Esc: shows all"
-        self.query_one("#keys", Static).update(Text(self._notice or self._problem or hint))
+        self.query_one("#keys", TextPane).show(Text(self._notice or self._problem or hint))
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Shows the board of a room or a replay that stays highlighted."""

@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 from textual.events import Key
 from textual.timer import Timer
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from client.analyses import AnalysisReport
 from client.api import Line, MatchRecord
@@ -24,7 +24,7 @@ from client.terminal.colours import NO_COLOURS
 from client.terminal.replay import Views, length_text, move_numbers, ply_lines, title_lines
 from client.tui.board_pane import DIRECTIONS, BoardPane
 from client.tui.entry import Entry
-from client.tui.pages import KeyPage, Shortcut, bindings
+from client.tui.pages import KeyPage, Shortcut, TextPane, bindings
 from client.tui.panels import move_rows
 from client.tui.requests import GLASS_DEPTH, Requests
 from client.tui.sheets import TextSheet, ask_for_one
@@ -125,11 +125,11 @@ class ReplayScreen(KeyPage):
             with Vertical(id="replay-left"):
                 yield self._board
             with Vertical(id="replay-panel"):
-                yield Static(id="replay-text", markup=False)
-        yield Static(id="replay-message", markup=False)
+                yield TextPane(id="replay-text")
+        yield TextPane(id="replay-message")
         yield Entry(id="replay-move", classes="entry", placeholder="Another move")
         yield Input(id="replay-file", classes="entry", placeholder="Name of a new file")
-        yield Static(id="keys", markup=False)
+        yield TextPane(id="keys")
 
     def on_mount(self) -> None:
         """Shows the first position."""
@@ -159,17 +159,17 @@ class ReplayScreen(KeyPage):
         record = self._record
         about, players = title_lines(record)[:2]
         title = Text(words.quoted(f"{record.title}  {players}  {about}"))
-        self.query_one("#title", Static).update(title, layout=False)
+        self.query_one("#title", TextPane).show(title, layout=False)
         self._arrange()
         # Its size is that of the panel: what it shows needs no new layout of the screen.
-        self.query_one("#replay-text", Static).update(self._panel_text(), layout=False)
+        self.query_one("#replay-text", TextPane).show(self._panel_text(), layout=False)
         number = f"To move {self._number} (Enter)  " if self._number else ""
-        self.query_one("#replay-message", Static).update(
+        self.query_one("#replay-message", TextPane).show(
             Text(number + words.quoted(self._message or self._state_text()))
         )
         more = "a analyse" if self.report is None else "j k marks  v better"
         keys = f"arrows step  {more}  m other move  y play on  x export  ? help  q leave"
-        self.query_one("#keys", Static).update(Text(keys), layout=False)
+        self.query_one("#keys", TextPane).show(Text(keys), layout=False)
 
     @property
     def _flips(self) -> bool:

@@ -38,7 +38,7 @@ from client.terminal.wrapping import visible_width, wrap
 from client.tui.board_pane import DIRECTIONS, BoardPane
 from client.tui.entry import Completion, Entry
 from client.tui.lines import LineQueue, ScreenOutput
-from client.tui.pages import Page
+from client.tui.pages import Page, TextPane
 from client.tui.panels import (
     Offer,
     large_time,
@@ -257,20 +257,20 @@ class RoomScreen(Page):
         yield from self.compose_head()
         with Container(id="main"):
             with Vertical(id="left"):
-                yield Static(id="above", classes="player", markup=False)
+                yield TextPane(id="above", classes="player")
                 yield self._board
-                yield Static(id="below", classes="player", markup=False)
+                yield TextPane(id="below", classes="player")
             with Vertical(id="panel"):
-                yield Static(id="tabs")
+                yield TextPane(id="tabs")
                 with Tail(id="scroll", can_focus=False):
-                    yield Static(id="text", markup=False)
-        yield Static(id="note", markup=False)
-        yield Static(id="offers")
-        yield Static(id="message", markup=False)
+                    yield TextPane(id="text")
+        yield TextPane(id="note")
+        yield TextPane(id="offers")
+        yield TextPane(id="message")
         with Container(id="row"):
             yield Static("> ", id="mark", markup=False)
             yield Entry(id="entry", suggester=Completion(self._completions), select_on_focus=False)
-        yield Static(id="keys", markup=False)
+        yield TextPane(id="keys")
 
     def on_mount(self) -> None:
         """Begins to follow the room."""
@@ -441,20 +441,20 @@ class RoomScreen(Page):
             title.append(f"  {model.watching} watching", style="not bold dim")
         if self._is_low and model.match is not None:
             title = Text("  ").join(self._player(seat, True) for seat in (bottom, 1 - bottom))
-        self.query_one("#title", Static).update(title)
+        self.query_one("#title", TextPane).show(title)
         for place, seat in (("#above", 1 - bottom), ("#below", bottom)):
-            bar = self.query_one(place, Static)
+            bar = self.query_one(place, TextPane)
             bar.display = not self._is_low
             is_large = self._has_large_clocks
             bar.styles.height = 3 if is_large else 1
-            bar.update(self._with_large_clock(seat) if is_large else self._player(seat, False))
+            bar.show(self._with_large_clock(seat) if is_large else self._player(seat, False))
         self._draw_keys()
 
     def _draw_keys(self) -> None:
         """Shows what the keys do, and whether what is typed goes into the line."""
-        keys = self.query_one("#keys", Static)
+        keys = self.query_one("#keys", TextPane)
         keys.display = not self._is_low
-        keys.update(Text(self._keys_text()))
+        keys.show(Text(self._keys_text()))
         self.query_one("#mark", Static).update("  " if self._has_keys else "> ")
 
     def _player(self, seat: int, is_short: bool) -> Text:
@@ -499,10 +499,10 @@ class RoomScreen(Page):
 
     def _draw_offers(self) -> None:
         shown = offers(self.model)
-        bar = self.query_one("#offers", Static)
+        bar = self.query_one("#offers", TextPane)
         lines = Text("\n").join([self._offer_text(offer) for offer in shown[:MAX_OFFERS]])
         bar.display = bool(shown)
-        bar.update(lines)
+        bar.show(lines)
 
     def _offer_text(self, offer: Offer) -> Text:
         text = Text(self._with_countdown(offer), style="bold")
@@ -553,7 +553,7 @@ class RoomScreen(Page):
             button = Text(f" {move.id if self._is_low else label} ", style="reverse")
             button.apply_meta({"@click": f"screen.say('{move.id}')"})
             text.append_text(button)
-        self.query_one("#message", Static).update(self._cut(text, notice_length))
+        self.query_one("#message", TextPane).show(self._cut(text, notice_length))
 
     @property
     def _waits(self) -> bool:
@@ -579,9 +579,9 @@ class RoomScreen(Page):
         """Puts the panel beside the board, below it, or in its place, as there is space."""
         columns, rows = self.size
         note = "" if self._is_low else self._note_text()
-        note_box = self.query_one("#note", Static)
+        note_box = self.query_one("#note", TextPane)
         note_box.display = bool(note)
-        note_box.update(Text(note))
+        note_box.show(Text(note))
         self._draw_board()
         bars = 0 if self._is_low else 6 if self._has_large_clocks else 2
         free = rows - self._rows_around(note) - bars
@@ -641,10 +641,10 @@ class RoomScreen(Page):
             tab = Text(label, style="reverse bold" if index == self._tab else "dim")
             tab.apply_meta({"@click": f"screen.show_tab({index})"})
             tabs.append_text(tab).append(" ")
-        self.query_one("#tabs", Static).update(tabs)
-        text = self.query_one("#text", Static)
+        self.query_one("#tabs", TextPane).show(tabs)
+        text = self.query_one("#text", TextPane)
         scroll = self.query_one("#scroll", Tail)
-        text.update(self._panel_text(max(20, scroll.size.width - 1)))
+        text.show(self._panel_text(max(20, scroll.size.width - 1)))
         scroll.keep()
 
     def _panel_text(self, width: int) -> Text:

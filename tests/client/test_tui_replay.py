@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
+from textual.strip import Strip
 from textual.widgets import Input
 
 from client.address import parse_address
@@ -104,6 +105,29 @@ async def test_steps_by_keys_numbers_and_the_wheel() -> None:
         await screen.has_rows(12)
         await screen.press("right")
         await screen.until(lambda: replayed.ply == 5, "a step on a small screen")
+
+
+async def test_what_is_not_drawn_again_did_not_change() -> None:
+    """A step draws the rows and texts that change. Each screen is that of a whole drawing, colours
+    too, after steps, a turn of the board, other moves, another size and a cursor.
+    """
+
+    def strips(screen: FullScreen) -> list[Strip]:
+        return screen.app.screen._compositor.render_strips()
+
+    keys = ("n", "n", "n", "p", "f", "n", "end", "home", "m", "left", "down", "escape", "escape")
+    async with replay(80, 24) as (screen, _):
+        for size in ((80, 24), (40, 12), (120, 40)):
+            await screen.pilot.resize_terminal(*size)
+            await screen.has_rows(size[1])
+            for key in keys:
+                await screen.press(key)
+                await screen.pilot.pause()
+                shown = strips(screen)
+                for widget in screen.app.screen.walk_children():
+                    widget.refresh(layout=True)
+                await screen.pilot.pause()
+                assert shown == strips(screen), (size, key)
 
 
 async def test_the_analysis() -> None:
