@@ -13,6 +13,7 @@ from client.model import Model
 from client.terminal.colours import FIXED_COLOURS
 from client.terminal.commands import PERMITTED_AS, CommandName, is_permitted
 from client.tui.board_pane import BoardPane
+from client.tui.pages import TextPane
 from client.tui.room import RoomScreen, Visit, menu_entries
 from client.tui.sheets import Menu, Question
 from server.commands import AiSeat, Chat, Move, MySeat, OfferDraw, OpenSeat, Resign, Sit, Takeback
@@ -395,6 +396,29 @@ async def test_keys_of_the_board() -> None:
         await screen.press("escape", "tab")
         await screen.press(*"flip", "enter")
         await screen.until(lambda: not screen.room._is_flipped, "turned back")
+
+
+async def test_a_small_board_scrolls_around_the_cursor() -> None:
+    """What the cursor is on is in sight, and no row or tab is left over from before."""
+    room = of_two("hex")
+    async with terminal(room, 40, 12) as screen:
+        board = screen.room.query_one(BoardPane)
+        for key in [*["down"] * 7, *["up"] * 6, "ctrl+t", "ctrl+t"]:
+            await screen.press(key)
+            await screen.is_whole(key)
+            if key in ("up", "down") and board.region:
+                assert board.picture is not None
+                assert board.cursor is not None
+                row = board.picture.boxes[board.cursor].row - board._offset[0]
+                assert 0 <= row < board.size.height
+        await screen.pilot.resize_terminal(80, 24)
+        await screen.has_rows(24)
+        for name in ("Chat", "People", "Moves", "Thinking"):
+            await screen.press("ctrl+t")
+            await screen.is_whole(name)
+            tabs = screen.room.query_one("#tabs", TextPane).render_line(0)
+            chosen = [each.text for each in tabs if each.style and each.style.reverse]
+            assert chosen == [name]
 
 
 async def test_a_tab_follows_its_end_until_the_user_scrolls() -> None:
