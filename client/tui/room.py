@@ -27,6 +27,10 @@ from client.terminal import words
 from client.terminal.clocks import clock_of, side_text, standing_text
 from client.terminal.commands import (
     HELP,
+    SHORT_FORMS,
+    SLASHES,
+    SYNONYMS,
+    CommandName,
     is_permitted,
     matching_moves,
     move_words,
@@ -98,6 +102,13 @@ NEED_MORE = {
 }  # fmt: skip
 #: The words of this screen that line mode does not have.
 OWN_WORDS = {word: key for key, word, _ in KEYS if word not in ("help", "quit")}
+#: What people type elsewhere, with the key that it is here.
+OWN_SYNONYMS = {"copy": "c", "share": "c", "invite": "c", "turn": "f"}
+#: The words that leave the room.
+QUIT_WORDS = {
+    CommandName.QUIT.value,
+    *(word for word, name in (SHORT_FORMS | SYNONYMS).items() if name is CommandName.QUIT),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -707,11 +718,12 @@ class RoomScreen(Page):
         """Executes a line: a word of this screen, or what line mode understands."""
         word = line.strip().lower()
         is_move = bool(matching_moves(line, self.model.moves)) or word in move_words(self.model)
-        if not is_move and word in OWN_WORDS:
-            self.action_key(OWN_WORDS[word])
-        elif not is_move and word in ("help", "?"):
+        bare = word.lstrip("".join(SLASHES))
+        if not is_move and (key := OWN_WORDS.get(bare) or OWN_SYNONYMS.get(bare)):
+            self.action_key(key)
+        elif not is_move and (word in ("help", "?") or bare == "?"):
             self.action_menu()
-        elif not is_move and word in ("quit", "exit", "q"):
+        elif not is_move and bare in QUIT_WORDS:
             self.action_leave()
         elif not is_move and word in ("board", "b"):
             self._shows_panel = False
@@ -971,6 +983,6 @@ def menu_entries(model: Model) -> list[MenuEntry]:
     shown = [entry for entry in shown if entry.word not in ("help", "board")]
     own = [MenuEntry(f"{word} ({key})", text, word) for key, word, text in KEYS]
     own = [entry for entry in own if entry.word in OWN_WORDS]
-    say = [MenuEntry("say", "say something to the room: say hello, or shorter /hello", "say")]
-    ask = [MenuEntry("/help", "what the room's bot answers, such as /why", "/help")]
+    say = [MenuEntry("say", "say to the room: say hello, or /hello (hello is no word here)", "say")]
+    ask = [MenuEntry("/help", "what the room's bot answers, for you alone: /why, /hint", "/help")]
     return [*say, *(ask if model.chat_commands else []), *shown, *own]

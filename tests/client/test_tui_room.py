@@ -132,6 +132,15 @@ async def test_an_evening_in_one_room() -> None:
         await screen.type("/hello there")
         await screen.press("ctrl+t", "ctrl+t")
         await screen.shows("<Ada> hello there")
+        # A word of this screen or of line mode is never said; nor is a misspelt one without say.
+        entry, since = screen.room.query_one(Input), len(screen.link.seen)
+        for line in ("/flip", "/bell", "/reslgn"):
+            await screen.type(line)
+        await screen.shows("Did you mean resign?")
+        assert entry.value == "say reslgn"
+        assert [each for each in screen.link.seen[since:] if each["t"] == "chat"] == []
+        await screen.press("enter")
+        await screen.shows("<Ada> reslgn")
 
 
 async def test_offers_are_answered_by_keys_words_and_the_mouse() -> None:
