@@ -29,6 +29,7 @@ from client.tui.pages import KeyPage, Shortcut, TextPane, bindings
 from client.tui.replay import ReplayScreen
 from client.tui.requests import Requests
 from client.tui.room import RoomScreen, Visit
+from client.tui.sheets import keys_line
 from engine.ends import has_result
 from server.commands import Create
 from server.events import Occupant
@@ -311,12 +312,17 @@ class LobbyScreen(KeyPage):
             self._first_key = ids[1] if len(ids) > 1 else None
             listed.highlighted = ids.index(key) if is_chosen else 1 if len(ids) > 1 else None
             self._show_preview()
-        hint = "Enter open  n new room  / filter  ? help  q leave"
-        if not self._rows:
-            hint = f"Nothing contains {self._wanted!r}. Esc shows all." if self._wanted else hint
+        hint = keys_line(
+            ("Enter open", "open"), ("n new room", "new"), ("/ filter", "filter"),
+            ("? help", "help"), ("q leave", "leave"),
+        )  # fmt: skip
+        if not self._rows and self._wanted:
+            nothing = f"Nothing contains {self._wanted!r}."
+            hint = keys_line((nothing, ""), ("Esc shows all", "clear"))
         elif self.query_one("#filter").has_focus:
-            hint = "Enter: to the list  Esc: shows all"
-        self.query_one("#keys", TextPane).show(Text(self._notice or self._problem or hint))
+            hint = keys_line(("Enter: to the list", ""), ("Esc: shows all", "clear"))
+        told = self._notice or self._problem
+        self.query_one("#keys", TextPane).show(Text(told) if told else hint)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Shows the board of a room or a replay that stays highlighted."""

@@ -27,7 +27,7 @@ from client.tui.entry import Entry
 from client.tui.pages import KeyPage, Shortcut, TextPane, bindings
 from client.tui.panels import move_rows
 from client.tui.requests import GLASS_DEPTH, Requests
-from client.tui.sheets import TextSheet, ask_for_one
+from client.tui.sheets import TextSheet, ask_for_one, keys_line
 from engine.view import MoveView, PositionView
 from server.commands import AiSeat, Create, MySeat
 
@@ -167,9 +167,19 @@ class ReplayScreen(KeyPage):
         self.query_one("#replay-message", TextPane).show(
             Text(number + words.quoted(self._message or self._state_text()))
         )
-        more = "a analyse" if self.report is None else "j k marks  v better"
-        keys = f"arrows step  {more}  m other move  y play on  x export  ? help  q leave"
-        self.query_one("#keys", TextPane).show(Text(keys), layout=False)
+        analysis = [("a analyse", "analyse")]
+        if self.report is not None:
+            analysis = [
+                ("j next mark", "mark(1)"),
+                ("k before", "mark(-1)"),
+                ("v better", "better"),
+            ]
+        keys = keys_line(
+            ("←", "step(-1)"), ("→ step", "step(1)"), *analysis, ("m other move", "type('move')"),
+            ("y play on", "play_on"), ("x export", "type('file')"), ("? help", "help"),
+            ("q leave", "leave"),
+        )  # fmt: skip
+        self.query_one("#keys", TextPane).show(keys, layout=False)
 
     @property
     def _flips(self) -> bool:

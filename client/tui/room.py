@@ -56,7 +56,7 @@ from client.tui.panels import (
 from client.tui.picking import buttons
 from client.tui.picture import half_blocks
 from client.tui.requests import GLASS_DEPTH, Requests
-from client.tui.sheets import Menu, MenuEntry, Question, TextSheet, ask_for_one
+from client.tui.sheets import Menu, MenuEntry, Question, TextSheet, ask_for_one, keys_line
 from engine.view import MoveView
 from server.commands import Move
 from server.protocol.messages import Answer, CommandFrame, Snapshot, Thinking
@@ -178,9 +178,6 @@ class RoomScreen(Page):
     """Shows a room and executes what the user types, walks and clicks."""
 
     CSS = """
-    RoomScreen Static { link-style: none; link-color: ansi_default;
-        link-background: ansi_default; link-style-hover: bold; link-color-hover: ansi_default;
-        link-background-hover: ansi_default; }
     #main { height: 1fr; width: 100%; layout: horizontal; }
     #left { height: 100%; width: auto; padding: 0 1 0 0; }
     #board { height: 1fr; width: 100%; }
@@ -465,7 +462,7 @@ class RoomScreen(Page):
         """Shows what the keys do, and whether what is typed goes into the line."""
         keys = self.query_one("#keys", TextPane)
         keys.display = not self._is_low
-        keys.show(Text(self._keys_text()))
+        keys.show(self._keys_text())
         self.query_one("#mark", Static).update("  " if self._has_keys else "> ")
 
     def _player(self, seat: int, is_short: bool) -> Text:
@@ -498,10 +495,18 @@ class RoomScreen(Page):
             return None
         return side_text(clock, sides_at(clock, self._visit.connection.server_ms())[seat])
 
-    def _keys_text(self) -> str:
+    def _keys_text(self) -> Text:
         if self._has_keys:
-            return "KEYS: f flip  b bell  g glass  c link  t tab  ? help  q leave   Esc: type"
-        return "Arrows, Space: move on the board   Enter: send   Esc: keys   ?: help"
+            shown = [(f"{key} {word}", f"key('{key}')") for key, word, _ in KEYS if key != "q"]
+            keys = keys_line(*shown, ("q leave", "leave"), (" Esc: type", "drop"))
+            return Text("KEYS: ", no_wrap=True, overflow="ellipsis").append_text(keys)
+        return keys_line(
+            ("Arrows, Space: move on the board", ""),
+            ("Enter: send", "send"),
+            ("Esc: keys", "give_keys"),
+            ("?: help", "menu"),
+            between="   ",
+        )
 
     @property
     def _has_keys(self) -> bool:
@@ -731,6 +736,14 @@ class RoomScreen(Page):
         else:
             self._notice = ""
             self._lines.put(line)
+
+    async def action_send(self) -> None:
+        """Sends the input line, as Enter does."""
+        await self.query_one("#entry", Entry).action_submit()
+
+    def action_give_keys(self) -> None:
+        """Gives the letters to the board, as Esc does."""
+        self._focus_board()
 
     def action_say(self, line: str) -> None:
         """Executes a word that was clicked."""
@@ -983,6 +996,6 @@ def menu_entries(model: Model) -> list[MenuEntry]:
     shown = [entry for entry in shown if entry.word not in ("help", "board")]
     own = [MenuEntry(f"{word} ({key})", text, word) for key, word, text in KEYS]
     own = [entry for entry in own if entry.word in OWN_WORDS]
-    say = [MenuEntry("say", "say to the room: say hello, or /hello (hello is no word here)", "say")]
+    say = [MenuEntry("say", "write to the room: say hello, or /hello (no word here)", "say")]
     ask = [MenuEntry("/help", "what the room's bot answers, for you alone: /why, /hint", "/help")]
     return [*say, *(ask if model.chat_commands else []), *shown, *own]

@@ -27,6 +27,19 @@ SHEET_CSS = """
 """
 
 
+def keys_line(*keys: tuple[str, str], between: str = "  ") -> Text:
+    """A line of keys with what they do; each has the action of the screen that a click on it does,
+    "" without one.
+    """
+    line = Text(no_wrap=True, overflow="ellipsis")
+    for number, (label, action) in enumerate(keys):
+        key = Text(label)
+        if action:
+            key.apply_meta({"@click": f"screen.{action}"})
+        line.append(between if number else "").append_text(key)
+    return line
+
+
 class Question(ModalScreen[bool]):
     """Asks a question that is answered by y or n."""
 
@@ -44,7 +57,7 @@ class Question(ModalScreen[bool]):
         with Vertical(id="sheet"):
             yield Static(Text(self._question), markup=False)
             yield Static(
-                "[@click=screen.answer(True)]y yes[/]    [@click=screen.answer(False)]n no[/]"
+                keys_line(("y yes", "answer(True)"), ("n no", "answer(False)"), between="    ")
             )
 
     def action_answer(self, is_yes: bool) -> None:
@@ -67,7 +80,8 @@ class Choice(ModalScreen[int | None]):
         with Vertical(id="sheet"):
             yield Static(Text(self._question), markup=False)
             yield OptionList(*[Option(Text(f"{key}  {text}")) for key, text in self._choices])
-            yield Static("Press a letter, or Enter; Esc goes back", classes="hint")
+            hint = keys_line(("Press a letter, or Enter", ""), ("Esc goes back", "drop"))
+            yield Static(hint, classes="hint")
 
     def on_key(self, event: Key) -> None:
         """Chooses by a letter."""
@@ -118,7 +132,8 @@ class Menu(ModalScreen[str | None]):
         with Vertical(id="sheet"):
             yield Static(Text(self._heading), markup=False)
             yield OptionList(*options)
-            yield Static("Enter chooses, Esc goes back", classes="hint")
+            hint = keys_line(("Enter chooses", ""), ("Esc goes back", "drop"))
+            yield Static(hint, classes="hint")
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Returns the chosen word."""
@@ -153,7 +168,7 @@ class TextSheet(ModalScreen[None]):
             yield Static(Text(quoted(self._heading)), markup=False)
             with VerticalScroll():
                 yield Static(self._body, markup=False)
-            yield Static(Text(self._hint), classes="hint")
+            yield Static(keys_line((self._hint, "drop")), classes="hint")
 
     def action_drop(self) -> None:
         """Closes the sheet."""

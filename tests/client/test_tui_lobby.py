@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from textual.events import MouseScrollUp
 from textual.widgets import Input, OptionList
 
 from client.address import DEFAULT_SERVER, Address, parse_address
@@ -17,7 +18,7 @@ from client.connection import Connection
 from client.errors import PlyroomError, Unreachable
 from client.terminal.colours import FIXED_COLOURS
 from client.tui.lobby import LobbyScreen, Place, StartScreen, lobby_rows
-from client.tui.new_room import CLOCKS, create_command, fields_after, fields_of, step_field
+from client.tui.new_room import CLOCKS, Fields, create_command, fields_after, fields_of, step_field
 from client.tui.requests import Requests
 from client.tui.visits import Visits
 from engine.view import PositionView
@@ -290,6 +291,28 @@ async def test_the_lobby_is_live_and_opens_rooms() -> None:
         assert server.created[0]["seats"] == [{"who": "ai", "level": 5}, {"who": "me"}]
         # This server knows no room: its refusal is told in the lobby.
         await screen.shows("no: room.unknown", "New room")
+
+
+async def test_a_room_is_created_by_the_mouse_alone() -> None:
+    """A click opens the sheet and chooses a field, the signs beside its value change it, so does
+    the wheel; the last line creates the room. The keys of the lobby are clicked too.
+    """
+    server = Lobbied()
+    async with lobby(server, Canned()) as screen:
+        await screen.click_on("n new room")
+        await screen.click_on("Esc goes back")
+        await screen.click_on("Chess: Mate the king.")
+        await screen.click_on("level 3")
+        await screen.shows("< the computer, level 3")
+        await screen.click_on("< the computer, level 3")
+        await screen.click_on("< the computer, level 2")
+        await screen.click_on("level 1 >")
+        await screen.shows("< the computer, level 2")
+        await screen.pilot._post_mouse_events([MouseScrollUp], Fields, offset=(20, 1))
+        await screen.shows("< the computer, level 1")
+        await screen.click_on("Enter creates the room")
+        await screen.until(lambda: server.created, "created")
+        assert server.created[0]["seats"] == [{"who": "me"}, {"who": "ai", "level": 1}]
 
 
 async def test_a_replay_opens_from_the_list() -> None:

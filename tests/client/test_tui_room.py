@@ -234,6 +234,25 @@ async def test_resigning_asks_first() -> None:
         await screen.shows("You lost: ")
 
 
+async def test_resigning_by_the_mouse_alone() -> None:
+    """The line of keys is clicked: the list of words, the keys of the board, and the way back."""
+    room = of_two()
+    async with terminal(room) as screen:
+        await screen.click("b2")
+        await room.act(BOB, Move("m1", 1, "a1"))
+        await screen.until(lambda: screen.room.model.permits("resign"), "may resign")
+        await screen.click_on("Esc: keys")
+        await screen.click_on("f flip")
+        await screen.until(lambda: screen.room._is_flipped, "turned")
+        assert screen.room._has_keys
+        await screen.click_on("Esc: type")
+        await screen.shows("Enter: send")
+        await screen.click_on("?: help")
+        await screen.click_on("resign the match")
+        await screen.click_on("y yes")
+        await screen.shows("You lost: you resigned.")
+
+
 async def test_a_choice_by_letter() -> None:
     """Moves with one path are asked for by letter, as a promotion is; Esc plays none."""
     room = FakeRoom("chess", (MySeat(), OpenSeat()))

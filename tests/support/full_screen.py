@@ -8,6 +8,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
 
+from client.terminal.wrapping import visible_width
 from client.tui.app import PlyroomApp
 
 #: The number of times that `until` lets the application work before it gives up.
@@ -50,6 +51,13 @@ class FullScreen:
     async def press(self, *keys: str) -> None:
         """Presses keys by their names."""
         await self.pilot.press(*keys)
+
+    async def click_on(self, words: str) -> None:
+        """Clicks on these words where they are shown first, from above."""
+        await self.shows(words)
+        row = next(row for row, line in enumerate(self.lines()) if words in line)
+        line = self.lines()[row]
+        await self.pilot.click(offset=(visible_width(line[: line.index(words)]), row))
 
     async def is_whole(self, what: str = "") -> None:
         """Asserts that the screen is the same when all of it is drawn anew: nothing is left over
