@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from client.address import Address
 from client.subcommands.connecting import Server
-from client.subcommands.options import NO_DATA, typed
+from client.subcommands.options import NO_DATA, program, typed
 from client.subcommands.running import CommandFailed
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ def closing_text(server: Server, name: str | None) -> "Callable[[Model], str]":
 
     kept = "" if server.data is None else f" --data {typed(server.data)}"
     as_name = "" if name is None else f" --name {shlex.quote(name)}"
+    plyroom = program()
 
     def text(model: "Model") -> str:
         if server.is_own and server.data is None:
@@ -84,12 +85,12 @@ def closing_text(server: Server, name: str | None) -> "Callable[[Model], str]":
         match = model.match
         if match is not None and not model.running:
             where = f"{match.id}{kept}" if kept else f"{server.address}/match/{match.id}"
-            return f"Analysis: plyroom analyse {where}\nReplay: plyroom replay {where}"
+            return f"Analysis: {plyroom} analyse {where}\nReplay: {plyroom} replay {where}"
         room = f"{model.room}{kept}" if kept else server.address.room_url(model.room)
         if model.my_seat is None:
             verb = "join" if kept else "watch"
-            return "" if match is None else f"The match goes on:\n  plyroom {verb} {room}"
+            return "" if match is None else f"The match goes on:\n  {plyroom} {verb} {room}"
         state = "The match has not begun" if match is None else "The match is not over"
-        return f"{state}. To go on:\n  plyroom join {room}{as_name}"
+        return f"{state}. To go on:\n  {plyroom} join {room}{as_name}"
 
     return text

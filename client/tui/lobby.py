@@ -313,8 +313,8 @@ class LobbyScreen(KeyPage):
             listed.highlighted = ids.index(key) if is_chosen else 1 if len(ids) > 1 else None
             self._show_preview()
         hint = keys_line(
-            ("Enter open", "open"), ("n new room", "new"), ("/ filter", "filter"),
-            ("? help", "help"), ("q leave", "leave"),
+            ("Enter open", "open"), ("n new room", "new"), ("? help", "help"),
+            ("q leave", "leave"), ("/ filter", "filter"),
         )  # fmt: skip
         if not self._rows and self._wanted:
             nothing = f"Nothing contains {self._wanted!r}."

@@ -30,11 +30,7 @@ PERSONAS = ("average", "swindler", "random")
 CLOCKS = ("", "1+0", "3+2", "5+3", "10+5", "15+10", "30+0")
 #: What the line for the start position asks for, and the last line of the sheet.
 PLACEHOLDER = "Start position as text; for chess a FEN (or leave empty)"
-HINT = (
-    ("Arrows choose", ""),
-    ("Enter creates the room", "create"),
-    ("Esc goes back", "drop"),
-)
+HINT = (("Enter creates it", "create"), ("Esc goes back", "drop"), ("Arrows choose", ""))
 #: The columns of the names of the fields.
 NAME_COLUMNS = 12
 #: The rows of the sheet beside its fields, with its border.

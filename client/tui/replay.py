@@ -18,7 +18,7 @@ from client.analyses import AnalysisReport
 from client.api import Line, MatchRecord
 from client.errors import PlyroomError
 from client.terminal import words
-from client.terminal.analysis import graph_lines, progress_text
+from client.terminal.analysis import GRAPH_LINES, LABEL_WIDTH, graph_lines, progress_text
 from client.terminal.board import DrawnBoard
 from client.terminal.colours import NO_COLOURS
 from client.terminal.replay import Views, length_text, move_numbers, ply_lines, title_lines
@@ -158,7 +158,8 @@ class ReplayScreen(KeyPage):
             return
         record = self._record
         about, players = title_lines(record)[:2]
-        title = Text(words.quoted(f"{record.title}  {players}  {about}"))
+        game, _, rest = about.partition(", match ")
+        title = Text(words.quoted(f"{game}  {players}  match {rest}"))
         self.query_one("#title", TextPane).show(title, layout=False)
         self._arrange()
         # Its size is that of the panel: what it shows needs no new layout of the screen.
@@ -175,9 +176,9 @@ class ReplayScreen(KeyPage):
                 ("v better", "better"),
             ]
         keys = keys_line(
-            ("←", "step(-1)"), ("→ step", "step(1)"), *analysis, ("m other move", "type('move')"),
-            ("y play on", "play_on"), ("x export", "type('file')"), ("? help", "help"),
-            ("q leave", "leave"),
+            ("←", "step(-1)"), ("→ step", "step(1)"), *analysis, ("? help", "help"),
+            ("q leave", "leave"), ("m other move", "type('move')"), ("y play on", "play_on"),
+            ("x export", "type('file')"),
         )  # fmt: skip
         self.query_one("#keys", TextPane).show(keys, layout=False)
 
@@ -258,11 +259,13 @@ class ReplayScreen(KeyPage):
         assert self.report is not None, "there is an analysis"
         lines = graph_lines(self._record, self.report.moves, width, not self._is_ascii)
         count = len(self.report.moves)
-        columns = min(max(8, width - 7), count)
-        if columns:
-            col = min(columns - 1, self.ply * columns // max(1, count))
-            lines.append(f"{'':7}{'':{col}}^")
-        return lines
+        columns = min(max(8, width - LABEL_WIDTH), count)
+        col = min(columns - 1, self.ply * columns // max(1, count)) if columns else 0
+        here = [f"{'':{LABEL_WIDTH}}{'':{col}}^"] if columns else []
+        if len(lines) == 1 + GRAPH_LINES:
+            return [*lines, *here]
+        # The last line says what the signs in the line before it mean.
+        return [*lines[:-1], *here, f"{'Marks':<{LABEL_WIDTH}}{lines[-1].strip()}"]
 
     def _moves_around(self, width: int, height: int) -> Text:
         """The moves, those around the shown one."""
@@ -375,10 +378,24 @@ class ReplayScreen(KeyPage):
         self._draw()
         try:
             self.report = await self._requests.analysis(self._record.match, show)
-            self._message = ""
+            self._message = self._summary_text()
         except PlyroomError as error:
             self._message = f"error: {error}"
         self._draw()
+
+    def _summary_text(self) -> str:
+        """The accuracy of both sides, and where the marks are."""
+        assert self.report is not None, "the analysis is there"
+        summary = self.report.summary
+        found = [] if summary is None else list(enumerate(summary.accuracy))
+        sides = [
+            f"{words.side_name(self._record.view, seat)} {accuracy:g} %"
+            for seat, accuracy in found
+            if accuracy is not None
+        ]
+        has_marks = any(each.mark for each in self.report.moves)
+        marks = "j goes to the first mark." if has_marks else "No move is marked."
+        return f"Accuracy: {', '.join(sides)}. {marks}" if sides else marks
 
     def action_mark(self, direction: int) -> None:
         """Shows the position after the next or the previous marked move."""
@@ -453,6 +470,8 @@ class ReplayScreen(KeyPage):
                 self._board.pick()
             case "help":
                 self.action_help()
+            case "leave":
+                self.action_leave()
             case "drop" | "keys":
                 if not self._board.drop():
                     self.action_back()

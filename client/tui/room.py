@@ -56,7 +56,15 @@ from client.tui.panels import (
 from client.tui.picking import buttons
 from client.tui.picture import half_blocks
 from client.tui.requests import GLASS_DEPTH, Requests
-from client.tui.sheets import Menu, MenuEntry, Question, TextSheet, ask_for_one, keys_line
+from client.tui.sheets import (
+    LinkSheet,
+    Menu,
+    MenuEntry,
+    Question,
+    TextSheet,
+    ask_for_one,
+    keys_line,
+)
 from engine.view import MoveView
 from server.commands import Move
 from server.protocol.messages import Answer, CommandFrame, Snapshot, Thinking
@@ -554,7 +562,7 @@ class RoomScreen(Page):
         text = Text(notice or words.quoted(state))
         standing = standing_text(model, self._visit.connection.server_ms())
         if self._notice.startswith("error:"):
-            text = Text(self._notice.removeprefix("error: "), style="bold")
+            text = Text(_as_sentence(self._notice.removeprefix("error: ")), style="bold")
             if self._board.colours:
                 text.stylize("red")
         self._shows_standing = bool(standing)
@@ -775,6 +783,8 @@ class RoomScreen(Page):
                 self.action_pick()
             case "help":
                 self.action_menu()
+            case "leave":
+                self.action_leave()
             case "drop":
                 if not self._board.drop():
                     self._focus_board()
@@ -799,6 +809,7 @@ class RoomScreen(Page):
         self._cell_text = f"{cell}: {kind.name}" if kind is not None else cell
         if self._board.selection:
             self._cell_text += f", picked {' '.join(self._board.selection)}"
+            self._cell_text += ": now a marked cell" if self._board.next_cells else ""
         self._draw_message()
 
     def action_pick(self) -> None:
@@ -940,7 +951,8 @@ class RoomScreen(Page):
         if model.running and model.my_seat is not None:
             question = "Leave the room? The match goes on without you."
             self.app.push_screen(
-                Question(question), lambda is_yes: self._leave() if is_yes else None
+                Question(question, insists=True),
+                lambda is_yes: self._leave() if is_yes else None,
             )
         else:
             self._leave()
@@ -961,7 +973,7 @@ class RoomScreen(Page):
                     f"{line}\n", style="" if not self._board.colours else "#ffffff on #000000"
                 )
         self._on_mouse(False)
-        sheet = TextSheet("The link of this room (select it with the mouse):", body)
+        sheet = LinkSheet("The link of this room (select it with the mouse):", body, link)
         self.app.push_screen(sheet, lambda _: self._on_mouse(True))
 
     # --- completion
@@ -977,6 +989,12 @@ class RoomScreen(Page):
             *OWN_WORDS,
             *[f"/{name}" for name in model.chat_commands],
         ]
+
+
+def _as_sentence(text: str) -> str:
+    """A message with a capital at its beginning, unless it begins with a move or a number."""
+    word = text.partition(" ")[0]
+    return text[:1].upper() + text[1:] if word.isalpha() and len(word) > 1 else text
 
 
 def _count_offers(model: Model) -> int:

@@ -41,17 +41,19 @@ def keys_line(*keys: tuple[str, str], between: str = "  ") -> Text:
 
 
 class Question(ModalScreen[bool]):
-    """Asks a question that is answered by y or n."""
+    """Asks a question that is answered by y or n. With `insists` Ctrl-C is a yes: it has asked."""
 
     DEFAULT_CSS = "Question { align: center middle; background: transparent; }" + SHEET_CSS
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer(True)", "yes"),
-        Binding("n,escape,ctrl+c", "answer(False)", "no"),
+        Binding("n,escape", "answer(False)", "no"),
+        Binding("ctrl+c", "interrupt", show=False),
     ]
 
-    def __init__(self, question: str) -> None:
+    def __init__(self, question: str, insists: bool = False) -> None:
         super().__init__()
         self._question = question
+        self._insists = insists
 
     def compose(self) -> ComposeResult:
         with Vertical(id="sheet"):
@@ -63,6 +65,10 @@ class Question(ModalScreen[bool]):
     def action_answer(self, is_yes: bool) -> None:
         """Closes the question."""
         self.dismiss(is_yes)
+
+    def action_interrupt(self) -> None:
+        """Closes the question by Ctrl-C."""
+        self.dismiss(self._insists)
 
 
 class Choice(ModalScreen[int | None]):
@@ -151,13 +157,18 @@ class TextSheet(ModalScreen[None]):
         "TextSheet { align: center middle; background: transparent; }"
         + SHEET_CSS
         + " TextSheet #sheet { width: 100%; max-width: 110; height: 100%; max-height: 100%;"
-        + " border: none; } TextSheet #sheet VerticalScroll { height: 1fr; }"
+        + " border: none; padding: 0; } TextSheet #sheet VerticalScroll { height: 1fr; }"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,enter,q,ctrl+c,c,space", "drop", "back")
     ]
 
-    def __init__(self, heading: str, body: Text, hint: str = "Esc goes back") -> None:
+    def __init__(
+        self,
+        heading: str,
+        body: Text,
+        hint: Sequence[tuple[str, str]] = (("Esc goes back", "drop"),),
+    ) -> None:
         super().__init__()
         self._heading = heading
         self._body = body
@@ -168,11 +179,26 @@ class TextSheet(ModalScreen[None]):
             yield Static(Text(quoted(self._heading)), markup=False)
             with VerticalScroll():
                 yield Static(self._body, markup=False)
-            yield Static(keys_line((self._hint, "drop")), classes="hint")
+            yield Static(keys_line(*self._hint), classes="hint")
 
     def action_drop(self) -> None:
         """Closes the sheet."""
         self.dismiss(None)
+
+
+class LinkSheet(TextSheet):
+    """Shows a link, and copies it where the terminal lets programs do so."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "copy", "copy")]
+
+    def __init__(self, heading: str, body: Text, link: str) -> None:
+        super().__init__(heading, body, (("y copies it", "copy"), ("Esc goes back", "drop")))
+        self._link = link
+
+    def action_copy(self) -> None:
+        """Gives the link to the clipboard of the terminal, by its code OSC 52."""
+        self.app.copy_to_clipboard(self._link)
+        self.query_one(".hint", Static).update("Copied, if the terminal allows. Esc")
 
 
 def ask_for_one(

@@ -310,7 +310,7 @@ async def test_a_room_is_created_by_the_mouse_alone() -> None:
         await screen.shows("< the computer, level 2")
         await screen.pilot._post_mouse_events([MouseScrollUp], Fields, offset=(20, 1))
         await screen.shows("< the computer, level 1")
-        await screen.click_on("Enter creates the room")
+        await screen.click_on("Enter creates it")
         await screen.until(lambda: server.created, "created")
         assert server.created[0]["seats"] == [{"who": "me"}, {"who": "ai", "level": 1}]
 

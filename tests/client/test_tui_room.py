@@ -223,7 +223,11 @@ async def test_resigning_asks_first() -> None:
             await screen.until(lambda: isinstance(screen.app.screen, Question), "the question")
             await screen.press(answer)
             await screen.until(lambda: screen.app.screen is screen.room, "the room")
-        await screen.type("quit")
+            if answer == "n":
+                await screen.type("resign")
+                await screen.press("ctrl+c")  # is no answer that resigns
+                await screen.until(lambda: screen.app.screen is screen.room, "the room")
+        await screen.press("ctrl+d")
         await screen.shows("Leave the room?")
         await screen.press("n")
         assert all(message["t"] != "resign" for message in screen.link.seen)
@@ -251,6 +255,17 @@ async def test_resigning_by_the_mouse_alone() -> None:
         await screen.click_on("resign the match")
         await screen.click_on("y yes")
         await screen.shows("You lost: you resigned.")
+
+
+async def test_ctrl_c_twice_leaves() -> None:
+    room = of_two()
+    async with terminal(room) as screen:
+        await screen.type("b2")
+        await screen.until(lambda: moves(room), "b2")
+        await screen.press("ctrl+c")
+        await screen.shows("Leave the room?")
+        await screen.press("ctrl+c")
+        await screen.until(lambda: not screen.app.is_running, "the end")
 
 
 async def test_a_choice_by_letter() -> None:
@@ -357,6 +372,42 @@ async def test_hostile_names_and_chat_are_only_text() -> None:
         assert not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in "".join(screen.lines()))
 
 
+async def test_what_a_newer_server_sends_breaks_nothing() -> None:
+    """Messages, events, fields and values that this client does not know are passed over, and what
+    it knows of them is shown: the user reads on and plays on.
+    """
+    room = FakeRoom("gomoku", (MySeat(), OpenSeat()))
+    room.decide(BOB, Sit("sit", 1))
+    async with terminal(room) as screen:
+        await screen.shows("Black to move", "Bob", "No move yet.")
+        v, match = room.room.v, room.room.match
+        assert match is not None
+        body: Message = {"room": "r", "match": match.id, "ply": 0, "seat": 1, "v": v}
+        for message in (
+            {"t": "fireworks", **body},
+            {"t": "presence", **body, "seats": [True, True], "watching": 3, "moods": ["glad"]},
+            {"t": "thinking", **body, "state": "dreaming", "colour": "blue"},
+            {"t": "may", **body, "may": ["resign", "teleport"]},
+            {"t": "answer", **body, "text": "Sing.",
+             "arrows": [{"cells": ["h8", "zz99"], "kind": "song"}]},
+            {"t": "view", **body, "view": {"pieces": {"h8": "dragon", "zz9": "black"}, "turn": 0,
+             "text": "Black to move", "marks": {"glow": ["h8"], "last": ["q99"]}, "smell": 1}},
+        ):  # fmt: skip
+            await screen.link.send(message)
+        await screen.shows("3 watching", "Sing.", " ?")
+        for kind in ("exploded", "said"):  # the second one has no field that is known
+            v += 1
+            await screen.link.send({"t": "event", "room": "r", "v": v, "at": 0, "kind": kind})
+        await screen.until(lambda: screen.room.model.v == v, "the events")
+        await screen.is_whole()
+        since = len(screen.link.seen)
+        await screen.type("a1")
+        assert (await screen.sent("move", since))["move"] == "a1"
+        for key in ("ctrl+t", "ctrl+t", "ctrl+t", "ctrl+t", "f1"):
+            await screen.press(key)
+        await screen.shows("What you can do now", "resign the match")
+
+
 async def test_any_size() -> None:
     """From 40 by 12 up the board, the message and the input line are there; the cursor is seen."""
     room = of_two("gomoku")
@@ -393,6 +444,9 @@ async def test_waiting_for_a_friend_shows_the_link() -> None:
         await screen.shows("http://script/room/r")
         await screen.press("f2")
         await screen.shows("http://script/room/r", "█")
+        await screen.press("y")
+        await screen.shows("Copied, if the terminal allows.")
+        assert screen.app.clipboard == "http://script/room/r"
         await screen.press("escape")
         await room.act(BOB, Sit("sit", 1))
         await screen.shows("Black: Bob", "White to move")
