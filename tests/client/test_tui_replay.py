@@ -132,7 +132,8 @@ async def test_the_analysis() -> None:
         await screen.shows("chance to win", "Marks  X blunder", "j goes to the first mark.")
         last = [each.split("│")[-1].strip() for each in screen.lines()]
         signs = [each for each in last if "^" in each or "X" in each]
-        assert signs[-2:] == [
+        assert signs[-3:] == [
+            "X",
             "^",
             "Marks  X blunder",
         ]  # the place is below the graph, not the words
