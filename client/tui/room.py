@@ -1014,6 +1014,6 @@ def menu_entries(model: Model) -> list[MenuEntry]:
     shown = [entry for entry in shown if entry.word not in ("help", "board")]
     own = [MenuEntry(f"{word} ({key})", text, word) for key, word, text in KEYS]
     own = [entry for entry in own if entry.word in OWN_WORDS]
-    say = [MenuEntry("say", "write to the room: say hello, or /hello (no word here)", "say")]
+    say = [MenuEntry("say", "write to the room: say hello, or /hello; but /resign resigns", "say")]
     ask = [MenuEntry("/help", "what the room's bot answers, for you alone: /why, /hint", "/help")]
     return [*say, *(ask if model.chat_commands else []), *shown, *own]
