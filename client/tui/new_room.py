@@ -75,9 +75,9 @@ def fields_of(game: GameInfo, strategies: Sequence[str]) -> list[Field]:
     opponents += [("screen", "both sides on this screen")]
     for n in range(1, game.levels + 1):
         name = f": {game.level_names[n - 1]}" if len(game.level_names) >= n else ""
-        opponents.append((f"level {n}", f"the computer, level {n}{name}"))
+        opponents.append((f"level {n}", f"computer, level {n}{name}"))
     if game.levels:
-        opponents += [(f"persona {name}", f"the computer, {name}") for name in PERSONAS]
+        opponents += [(f"persona {name}", f"computer, {name}") for name in PERSONAS]
     opponents += [(f"strategy {name}", f"the strategy {name}") for name in strategies]
     values = [value for value, _ in opponents]
     first = f"level {min(FIRST_LEVEL, game.levels)}" if game.levels else values[-1]

@@ -326,7 +326,7 @@ def draw_picture(
         page.put(row, col, text, painter.ink_of_side(side))
     if size[1] > 1:
         for side, stores in enumerate(board.stores):
-            name = board.seats[side].name[: size[0]]
+            name = board.seats[side].name[: size[0] + 2]
             for row, col in (layout.cells[store] for store in stores):
                 page.put(row + 1, max(0, min(col - 2, width - len(name))), name, Ink(is_dim=True))
     boxes = {name: painter.box(name) for name in layout.cells}
