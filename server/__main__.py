@@ -183,7 +183,7 @@ def _pool(settings: Settings) -> AbstractAsyncContextManager[Pool | None]:
 
     def log_trouble(game_id: str, state: WarmState) -> None:
         error = pool.compile_error(game_id)
-        if error is not None:
+        if error is not None and state in ("cold", "failed"):
             log.error("game not compiled", game=game_id, state=state, error=str(error))
 
     pool = Pool(settings.workers, warm=best_known_first(production_ids()), on_warm=log_trouble)
