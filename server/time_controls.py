@@ -159,6 +159,7 @@ def parse_control(text: str) -> TimeControl | None:
     )
 
 
+@lru_cache(maxsize=256)
 def format_control(control: TimeControl | None) -> str:
     """Formats a control as the log has it; the inverse of `parse_control`."""
     if control is None:

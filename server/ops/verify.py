@@ -32,7 +32,7 @@ from server.rooms import rules
 from server.rooms.model import Match, Room
 from server.runtime.projections import log_entry, projections
 from server.store import tables as t
-from server.store.base import Listing, MatchFinished, MatchStarted, StoredEvent
+from server.store.base import KEPT_CHANGE_MS, Listing, MatchFinished, MatchStarted, StoredEvent
 from server.store.people import shown_json
 from server.time_controls import UNTIMED
 
@@ -429,7 +429,8 @@ class _RoomCheck:
         if self._listing is not None:
             listing, at_ms = self._listing
             expected |= {"listed": listing.listed}
-            if row.changed_ms < at_ms:  # later while the room has followers
+            # Later while the room has followers, and earlier where `entry_changed_ms` keeps it.
+            if row.changed_ms < at_ms - (0 if row.listed else KEPT_CHANGE_MS):
                 expected |= {"changed_ms": at_ms}
             if not _is_same_entry(row.summary, listing.summary, self._offers):
                 self._add_problem("I8", "its entry in the lobby does not follow from its log")

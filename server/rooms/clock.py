@@ -164,13 +164,15 @@ def available_ms(clock: Clock) -> int:
         return max(0, first_turn_ms(clock) - clock.turn_ms)
     side, control = clock.sides[clock.turn], clock.control
     time_ms = _delay_left_ms(control, side, clock.turn_ms) + side.left_ms
+    if control.overtime is None:  # most clocks
+        return time_ms
     is_over = side.stage == len(control.stages)
     match control.overtime if side.stage >= len(control.stages) - 1 else None:
         case ByoYomi(periods, period_ms):
             return time_ms + (side.periods if is_over else periods) * period_ms
         case Canadian(block_ms=block_ms):
             return time_ms + (0 if is_over else block_ms)
-        case None:
+        case _:  # the stages before the last one
             return time_ms
 
 
@@ -232,10 +234,10 @@ def gain_of(clock: Clock, side: SideClock, spent_ms: int) -> int:
     maximum, what a Bronstein clock gave back, the rest of a period or a block that starts again; 0
     within a turn. The time of a new stage is not in it.
     """
+    if not all(clock.opened):
+        return 0
     before, control = clock.sides[clock.turn], clock.control
-    charged = None
-    if all(clock.opened):
-        charged = _charge(control, before, spent_ms - clock.move_ms, clock.turn_ms)
+    charged = _charge(control, before, spent_ms - clock.move_ms, clock.turn_ms)
     if charged is None:
         return 0
     entered = charged.stage < side.stage < len(control.stages)
@@ -245,8 +247,10 @@ def gain_of(clock: Clock, side: SideClock, spent_ms: int) -> int:
 
 def ran_before_last_move(clock: Clock) -> bool:
     """Whether both sides had finished their first turn before the last move."""
-    last = len(clock.moves) - 1
-    return last >= 0 and all(_opened(clock.moves, last, clock.moves[last].seat))
+    moves, last = clock.moves, len(clock.moves) - 1
+    if last >= SEATS and moves[last].seat != moves[last - 1].seat != moves[last - 2].seat:
+        return True  # two turns have ended before it, one of each side
+    return last >= 0 and all(_opened(moves, last, moves[last].seat))
 
 
 def sides_at(clock: Clock, at_ms: int) -> tuple[SideClock, SideClock]:
@@ -359,9 +363,12 @@ def _charge_move(clock: Clock, spent_ms: int) -> SideClock | None:
 
 def _charge(control: TimeControl, side: SideClock, ms: int, turn_ms: int) -> SideClock | None:
     """The side after `ms` more of its turn, perhaps in overtime; None if it has fallen."""
-    left_ms = side.left_ms - max(0, ms - _delay_left_ms(control, side, turn_ms))
-    overtime = len(control.stages)
+    delay_ms = _delay_left_ms(control, side, turn_ms)
+    left_ms = side.left_ms - (ms - delay_ms if ms > delay_ms else 0)
     stage, periods = side.stage, side.periods
+    if left_ms > 0:
+        return SideClock(left_ms, stage, periods)
+    overtime = len(control.stages)
     while left_ms <= 0:
         match control.overtime if stage >= overtime - 1 else None:
             case ByoYomi(count, period_ms) if stage < overtime or periods:
@@ -407,8 +414,9 @@ def _given_ms(stage: Stage, left_ms: int, turn_ms: int) -> int:
     """What the end of a turn gives a side in a stage."""
     match stage.kind:
         case "+":
-            room_ms = stage.gain_ms if stage.limit_ms is None else stage.limit_ms - left_ms
-            return max(0, min(stage.gain_ms, room_ms))
+            if stage.limit_ms is None:
+                return stage.gain_ms
+            return max(0, min(stage.gain_ms, stage.limit_ms - left_ms))
         case "b":
             return min(stage.gain_ms, turn_ms)
         case "d":

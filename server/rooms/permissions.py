@@ -493,12 +493,18 @@ def refusal_after_flag(room: Room, permission: Permission, at_ms: int) -> Refusa
     """The reason to refuse a command of a match in which the side to move has no time left: its
     flag falls, whatever arrives later.
     """
-    if room.match is None or room.match.clock is None or permission not in UNTIL_FLAG:
-        return None
+    is_late = permission in UNTIL_FLAG and _has_flag_fallen(room, at_ms)
+    return OUT_OF_TIME if is_late else None
+
+
+def _has_flag_fallen(room: Room, at_ms: int) -> bool:
+    """Whether the side to move has no time left."""
+    if room.match is None or room.match.clock is None:
+        return False
     if at_ms < least_deadline_ms(room.match.clock):
-        return None
+        return False
     flag_ms = room.flag_ms()
-    return OUT_OF_TIME if flag_ms is not None and at_ms >= flag_ms else None
+    return flag_ms is not None and at_ms >= flag_ms
 
 
 def refusal_unless_running(room: Room) -> Refusal | None:
@@ -663,12 +669,13 @@ def permitted(
     viewer = viewer_with_absence(room, identity, find_absence)
     types: list[Permission] = []
     conditions = BETWEEN_MATCHES if room.running_match is None else DURING_MATCH
+    has_flag_fallen = _has_flag_fallen(room, now_ms)
     for permission, condition in conditions.items():
         try:
             if (
                 condition(room, viewer) is None
                 and _has_room_for(room, permission)
-                and refusal_after_flag(room, permission, now_ms) is None
+                and not (has_flag_fallen and permission in UNTIL_FLAG)
             ):
                 types.append(permission)
         except GameFault:  # the command would be refused with the same fault, which is logged then

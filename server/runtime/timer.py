@@ -20,7 +20,7 @@ class RoomTimer:
     Every open room has one, so it must be small.
     """
 
-    __slots__ = ("_at_s", "_handle", "_submit", "_wake")
+    __slots__ = ("_at_s", "_handle", "_loop", "_submit", "_wake")
 
     def __init__(self, submit: Callable[[Wake], object]) -> None:
         self._submit = submit
@@ -29,13 +29,13 @@ class RoomTimer:
         # The loop's time at which the timer expires; uvloop's handle of a timer that is due at once
         # has no `when`.
         self._at_s = 0.0
+        # Kept, since the lookup makes a system call in Python 3.11, and each move sets the timer.
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def is_soon(self) -> bool:
         """Whether the timer will wake the room within WAKE_AHEAD_S."""
-        if self._handle is None:
-            return False
-        return self._at_s - asyncio.get_running_loop().time() <= WAKE_AHEAD_S
+        return self._handle is not None and not self._is_late(WAKE_AHEAD_S)
 
     def set(self, wake: Wake, delay_s: float) -> None:
         """Submits `wake` in `delay_s` seconds, unless the timer expires by then for another one.
@@ -49,13 +49,14 @@ class RoomTimer:
                 return
             self._handle.cancel()
         self._wake = wake
-        loop = asyncio.get_running_loop()
+        self._loop = loop = asyncio.get_running_loop()
         self._at_s = loop.time() + delay_s
         self._handle = loop.call_later(delay_s, self._fire)
 
     def _is_late(self, delay_s: float) -> bool:
         """Whether the timer, which is set, expires later than in `delay_s` seconds."""
-        return self._at_s - asyncio.get_running_loop().time() > delay_s
+        assert self._loop is not None, "the timer was set"
+        return self._at_s - self._loop.time() > delay_s
 
     def cancel(self) -> None:
         """Cancels the timer, if it is set."""

@@ -208,6 +208,28 @@ def early_bound(stored_ms: int | None, due_ms: int | None, at_ms: int) -> int | 
     return due_ms
 
 
+#: Time for which the entry of a room in no list keeps its `changed_ms` when it changes, in ms.
+KEPT_CHANGE_MS = 60_000
+#: `entry_changed_ms` in SQL: of the row `{row}` after an append with the entry `{new}`.
+ENTRY_CHANGED_MS = (
+    "CASE WHEN NOT {row}.listed AND NOT {new}.listed"
+    f" AND {{row}}.changed_ms >= {{new}}.changed_ms - {KEPT_CHANGE_MS}"
+    " THEN {row}.changed_ms ELSE {new}.changed_ms END"
+)
+
+
+def entry_changed_ms(was_listed: bool, stored_ms: int, listed: bool, at_ms: int) -> int:
+    """The `changed_ms` of a room's row after an entry at a time: that time, or the stored one if
+    the room is in no list, before and now, and changed within KEPT_CHANGE_MS.
+
+    So a finished match, the offer of the next one, and what people do in an unlisted room change no
+    indexed column, and PostgreSQL need not touch the index.
+    """
+    if not was_listed and not listed and stored_ms >= at_ms - KEPT_CHANGE_MS:
+        return stored_ms
+    return at_ms
+
+
 class NewRoom(Struct, frozen=True):
     """A room to create with its first events; only one room is created for (host, create_id)."""
 
@@ -298,7 +320,8 @@ def match_page(
 class StoredRoom(Struct, frozen=True):
     """A room's entry in the lobby; `summary` is JSON.
 
-    `changed_ms` is the time of its last change, or at which it last had a follower.
+    `changed_ms` is the time of its last change, or at which it last had a follower; up to
+    KEPT_CHANGE_MS before that for a room that is in no list.
     """
 
     room: RoomId

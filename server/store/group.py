@@ -18,6 +18,7 @@ from sqlalchemy import Column, LargeBinary, Table
 from server.store import tables as t
 from server.store.base import (
     EARLY_BOUND,
+    ENTRY_CHANGED_MS,
     Append,
     CommandKey,
     Listing,
@@ -158,7 +159,12 @@ STATEMENTS = (
             t.commands.c.last_v,
         ],
     ),
-    _update(t.rooms, "listings", [*t.columns_of(Listing, t.rooms), t.rooms.c.changed_ms]),
+    _update(
+        t.rooms,
+        "listings",
+        [*t.columns_of(Listing, t.rooms), t.rooms.c.changed_ms],
+        computed={"changed_ms": ENTRY_CHANGED_MS.format(row="rooms", new="u")},
+    ),
     _insert(t.matches, "matches", [t.matches.c.room, *t.columns_of(MatchStarted, t.matches)]),
     _update(t.matches, "finished", t.columns_of(MatchFinished, t.matches, without="match")),
     _insert(t.thoughts, "thoughts", t.columns_of(Thought, t.thoughts)),

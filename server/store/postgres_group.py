@@ -20,6 +20,7 @@ from sqlalchemy import BigInteger, Boolean, Column, Integer, LargeBinary, String
 from server.store import tables as t
 from server.store.base import (
     EARLY_BOUND,
+    ENTRY_CHANGED_MS,
     Append,
     Conflict,
     Duplicate,
@@ -270,7 +271,9 @@ def _append_statement(
     due_ms = EARLY_BOUND.format(row="r", new="a")
     changes = f"head = a.head, due_ms = {due_ms}, node = a.node, taken_from = NULL"
     if has_listing:
-        changes += "".join(f", {name} = coalesce(a.{name}, r.{name})" for name in LISTINGS)
+        values = {name: f"a.{name}" for name in LISTINGS}
+        values["changed_ms"] = ENTRY_CHANGED_MS.format(row="r", new="a")
+        changes += "".join(f", {name} = coalesce({new}, r.{name})" for name, new in values.items())
     builder.add(
         "moved",
         f"UPDATE rooms AS r SET {changes} FROM requested AS a WHERE {condition} RETURNING r.id",

@@ -1,5 +1,6 @@
 """The clock of a match: equations that hold for every control."""
 
+import itertools
 from dataclasses import dataclass, field
 
 import pytest
@@ -20,6 +21,7 @@ from server.rooms.clock import (
     gain_of,
     hold,
     press,
+    ran_before_last_move,
     release,
     sides_at,
     start_clock,
@@ -345,3 +347,17 @@ def test_a_stage_needs_its_own_turns_again() -> None:
     match.play(0)
     assert match.clock.sides[0].left_ms == 90_000
     assert Stage(60_000, turns=2) == match.clock.control.stages[0]
+
+
+def test_the_clock_ran_before_the_last_move_if_a_turn_of_each_side_had_ended() -> None:
+    """`ran_before_last_move` says so for every order of up to six moves, also with extra turns."""
+    control = parse_control("60")
+    assert control is not None
+    for count in range(7):
+        for seats in itertools.product((0, 1), repeat=count):
+            clock = start_clock(control, 0, 0)
+            for seat, following in zip(seats, (*seats[1:], 0), strict=False):
+                side = clock.sides[seat]
+                clock = follow(replace(clock, turn=seat), side, 10, following, 0)
+            ended = {a for a, b in itertools.pairwise(seats) if a != b}
+            assert ran_before_last_move(clock) is (ended == {0, 1}), seats

@@ -9,6 +9,7 @@ import pytest
 from server.ids import IdentityId, MatchId
 from server.store.base import (
     EVERYONE,
+    KEPT_CHANGE_MS,
     SPECTATORS,
     Append,
     CommandKey,
@@ -21,6 +22,7 @@ from server.store.base import (
     StoredEvent,
     StoreError,
     Thought,
+    entry_changed_ms,
 )
 from tests.support.log_entries import (
     NOW_MS,
@@ -342,6 +344,33 @@ async def test_listed_rooms_come_in_order_of_change(store: Store) -> None:
         ("r3", NOW_MS + 3),
     ]
     assert [room.room for room in await store.projections.rooms(9)] == ["r0", "r3", "r1"]
+
+
+@pytest.mark.parametrize("was_listed", [False, True])
+@pytest.mark.parametrize("listed", [False, True])
+async def test_a_change_of_an_entry_in_no_list_keeps_its_time_for_a_minute(
+    store: Store, was_listed: bool, listed: bool
+) -> None:
+    """An entry has the time of its last change, or `entry_changed_ms` keeps the one before: only if
+    the room is listed neither before nor after, and only within KEPT_CHANGE_MS of it. An append
+    without an entry, in the same group or alone, leaves the time as it was.
+    """
+    before = listing("before", listed=was_listed)
+    for n in range(2):
+        await store.logs.create_room(new_room(f"r{n}", at_ms=NOW_MS, projections=[before]))
+    changed_ms, seen = NOW_MS, []
+    for v, at_ms in enumerate((NOW_MS + KEPT_CHANGE_MS, NOW_MS + KEPT_CHANGE_MS + 1), 2):
+        entry = append("r0", v, at_ms=at_ms, projections=[listing(str(v), listed=listed)])
+        await asyncio.gather(store.logs.append(entry), store.logs.append(append("r1", v)))
+        is_before_listed = was_listed if v == 2 else listed
+        changed_ms = entry_changed_ms(is_before_listed, changed_ms, listed, at_ms)
+        seen.append(changed_ms)
+        rows = await store.projections.entries(["r0", "r1"])
+        assert {row.room: row.changed_ms for row in rows} == {"r0": changed_ms, "r1": NOW_MS}
+        assert {row.summary for row in rows} == {listing(str(v)).summary, before.summary}
+    minute_ms = NOW_MS + KEPT_CHANGE_MS
+    kept = {(False, False): [NOW_MS, minute_ms + 1], (True, False): [minute_ms, minute_ms]}
+    assert seen == kept.get((was_listed, listed), [minute_ms, minute_ms + 1])
 
 
 async def test_matches_are_paged_by_cursor(store: Store) -> None:

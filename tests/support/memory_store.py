@@ -46,6 +46,7 @@ from server.store.base import (
     Thought,
     day_of,
     early_bound,
+    entry_changed_ms,
     match_page,
     wall_clock_ms,
 )
@@ -183,7 +184,8 @@ class MemoryLogs:
         match projection:
             case Listing(listed, summary):
                 row = self._rooms[room]
-                row.listed, row.summary, row.changed_ms = listed, summary, at_ms
+                row.changed_ms = entry_changed_ms(row.listed, row.changed_ms, listed, at_ms)
+                row.listed, row.summary = listed, summary
             case MatchStarted() as m:
                 self._matches[m.match] = StoredMatch(
                     MatchId(m.match), RoomId(room), m.game, m.number, m.options, m.seats, m.start,

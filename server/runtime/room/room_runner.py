@@ -524,12 +524,17 @@ class RoomRunner:
         # An AI's work is due at once, and a deadline after the last event.
         if self._ai.is_busy or (due_ms is not None and due_ms <= room.changed_ms):
             self._ai.update(room, self._log.is_responsible)
-        tick_ms = None if due_ms is None else self._tick_ms()
+        tick_ms = due_ms
+        # A time after the last event is that of a tick; what is due at once may be other work.
+        if due_ms is not None and (due_ms <= room.changed_ms or room.v == self._refused_tick_v):
+            tick_ms = self._tick_ms()
         change_ms = self._permissions.next_change_ms
         if tick_ms is not None:
             # If the clock was set back, the last event is in the future, and the wait starts then.
             wait_ms = tick_ms - max(self._ports.now_ms(), room.changed_ms)
-            self._set_timer(Wake(tick_ms=tick_ms), max(wait_ms, self._retry_wait_ms()))
+            if (retry_ms := self._retry_wait_ms()) > wait_ms:
+                wait_ms = retry_ms
+            self._set_timer(Wake(tick_ms=tick_ms), wait_ms)
         if change_ms is not None:  # the earlier of both wins, and sets the other when it fires
             self._set_timer(Wake(change_ms=change_ms), change_ms - self._ports.uptime_ms())
         if tick_ms is None and change_ms is None:
