@@ -75,7 +75,8 @@ class Model(Struct, frozen=True, kw_only=True):
     seats with an open offer of a draw or a rematch, `takebacks` the open requests to take moves
     back, and `present` tells for each seat whether it is connected. `gone_ms` has for a player who
     has gone the time until the opponent may claim the match, as of the last `presence`; it is empty
-    when nobody has gone. `may` names
+    when nobody has gone. `elsewhere` has the seats of those who are connected to the server, but
+    not to the room. `may` names
     the commands that the server permits the viewer, besides those of `turn`; None if the server is
     of an earlier version, which does not send them. `thinking_setting` says who may see an AI's
     thinking during the next matches, and `has_help` whether people who play each other get help
@@ -102,6 +103,7 @@ class Model(Struct, frozen=True, kw_only=True):
     thinking: Thinking | None = None
     present: tuple[bool, ...] = ()
     gone_ms: tuple[int | None, ...] = ()
+    elsewhere: tuple[int, ...] = ()
     watching: int = 0
     may: tuple[str, ...] | None = ()
     thinking_setting: str = "all"
@@ -223,8 +225,9 @@ def apply(model: Model, message: RoomMessage) -> Model:
             return model
         case Presence():
             return replace(
-                model, present=message.seats, watching=message.watching, gone_ms=message.gone_ms
-            )
+                model, present=message.seats, watching=message.watching, gone_ms=message.gone_ms,
+                elsewhere=message.elsewhere,
+            )  # fmt: skip
         case _:
             assert_never(message)
 

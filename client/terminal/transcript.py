@@ -377,12 +377,18 @@ class Transcript:
         seats = zip(before.present, presence.seats, strict=False)
         for seat, (was_present, is_present) in enumerate(seats):
             if was_present == is_present:
+                if not is_present and (seat in before.elsewhere) != (seat in model.elsewhere):
+                    self._output.report(words.absence_text(model, seat))
                 continue
             has_arrived = is_present and seat in self._arriving
             self._arriving.discard(seat)
             if seat != model.my_seat and model.seats[seat] is not None and not has_arrived:
-                change = "is back" if is_present else "has lost the connection or left"
-                self._output.report(f"{words.player_name(model, seat)} {change}.")
+                change = "is back." if is_present else "has lost the connection or left."
+                is_near = seat in model.elsewhere
+                name = words.player_name(model, seat)
+                self._output.report(
+                    words.absence_text(model, seat) if is_near else f"{name} {change}"
+                )
         self._show_time_to_claim(before, model)
 
     def _show_time_to_claim(self, before: Model, model: Model) -> None:

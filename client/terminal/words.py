@@ -345,6 +345,13 @@ def player_name(model: Model, seat: int) -> str:
     return occupant_name(occupant) if occupant is not None else side_name(board_of(model), seat)
 
 
+def absence_text(model: Model, seat: int) -> str:
+    """Where a player is who is not in the room: "Ann has gone."."""
+    is_near = seat in model.elsewhere
+    where = "is on another page of this server" if is_near else "has gone"
+    return f"{player_name(model, seat)} {where}."
+
+
 def thinker(model: Model, thinking: Thinking) -> str:
     """The AI that thinks, with its side: "AI level 5 (Yellow)"."""
     side = side_name(board_of(model), thinking.seat)

@@ -86,12 +86,12 @@ def _absences(model: Model) -> Iterator[Offer]:
     for seat, left_ms in enumerate(model.gone_ms):
         if left_ms is None or seat == model.my_seat or not model.running:
             continue
-        name = words.player_name(model, seat)
+        absent = words.absence_text(model, seat)
         if model.claims_of_absence:
             claims = (CommandName.CLAIM_WIN, CommandName.CALL_DRAW, CommandName.LET_AI_PLAY)
-            yield Offer(f"{name} has gone.", _answers(model, *claims))
+            yield Offer(absent, _answers(model, *claims))
         elif model.my_seat is not None:
-            yield Offer(f"{name} has gone.", _answers(model, CommandName.ABORT), left_ms)
+            yield Offer(absent, _answers(model, CommandName.ABORT), left_ms)
 
 
 def _between_matches(model: Model) -> Iterator[Offer]:

@@ -12,6 +12,9 @@ from msgspec import Struct
 from server.protocol.messages import Answer, Notification, RoomSummary, Thinking
 from server.store.base import StoredEvent
 
+#: Maximum number of people in one ConnectionReport.
+CONNECTION_BATCH = 100
+
 
 class EventsAppended(Struct, frozen=True):
     """Events that a node committed to a room's log."""
@@ -119,6 +122,18 @@ class NotificationSent(Struct, frozen=True):
     notification: Notification
 
 
+class ConnectionReport(Struct, frozen=True):
+    """People with a connection to a node, on whatever page, of those whom another node sought.
+
+    With `asks` they are the sought, at most CONNECTION_BATCH: each other node reports those of them
+    whom it has. Nodes of earlier versions do not receive it.
+    """
+
+    node: str
+    identities: frozenset[str]
+    asks: bool = False
+
+
 RoomMessage = EventsAppended | Ephemeral | PresenceReport | PageClosed
 NodeMessage = (
     LobbyChanged
@@ -128,11 +143,13 @@ NodeMessage = (
     | AnalysisChanged
     | AnswerSent
     | NotificationSent
+    | ConnectionReport
 )
 BusMessage = RoomMessage | NodeMessage
 #: Called with each message about a room.
 RoomHandler = Callable[[RoomMessage], None]
-#: Called with each message about nodes, the lobby, analyses, answers and notifications.
+#: Called with each message about nodes, the lobby, analyses, answers, notifications and
+#: connections.
 NodeHandler = Callable[[NodeMessage], None]
 #: Called with the rooms (None: all) whose messages may have been missed.
 GapHandler = Callable[[frozenset[str] | None], None]

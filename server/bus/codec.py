@@ -13,9 +13,11 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 
 from server.bus.base import (
+    CONNECTION_BATCH,
     AnalysisChanged,
     AnswerSent,
     BusMessage,
+    ConnectionReport,
     Ephemeral,
     EventsAppended,
     Heartbeat,
@@ -118,6 +120,12 @@ class _NotificationSent(Struct, forbid_unknown_fields=True, omit_defaults=True):
     notification: wire.Notification
 
 
+class _ConnectionReport(Struct, forbid_unknown_fields=True, omit_defaults=True):
+    node: Node
+    identities: Annotated[list[Identity], Meta(max_length=CONNECTION_BATCH)]
+    asks: bool = False
+
+
 class _Node(Struct, forbid_unknown_fields=True):
     node: Node
 
@@ -132,6 +140,7 @@ _decode_lobby_changed = msgspec.json.Decoder(_LobbyChanged).decode
 _decode_analysis_changed = msgspec.json.Decoder(_AnalysisChanged).decode
 _decode_answer_sent = msgspec.json.Decoder(_AnswerSent).decode
 _decode_notification_sent = msgspec.json.Decoder(_NotificationSent).decode
+_decode_connection_report = msgspec.json.Decoder(_ConnectionReport).decode
 _decode_node = msgspec.json.Decoder(_Node).decode
 
 #: The parent of the rooms' topics.
@@ -146,6 +155,8 @@ ANALYSES_TOPIC = f"{ROOT}/analyses"
 BOT_TOPIC = f"{ROOT}/bot"
 #: The topic of notifications of players.
 NOTIFICATIONS_TOPIC = f"{ROOT}/notifications"
+#: The topic of questions for the connections of people, and of the answers.
+CONNECTIONS_TOPIC = f"{ROOT}/connections"
 #: The topic on which a node reports that messages of its own were lost.
 LOST_TOPIC = f"{ROOT}/missed"
 
@@ -203,6 +214,9 @@ class Codec:
             case NotificationSent(node=node, identity=identity, notification=notification):
                 body = _encode(_NotificationSent(node, identity, notification))
                 return self._wrap(NOTIFICATIONS_TOPIC, body)
+            case ConnectionReport(node=node):
+                report = _ConnectionReport(node, sorted(message.identities), message.asks)
+                return self._wrap(CONNECTIONS_TOPIC, _encode(report))
             case Heartbeat(node=node):
                 return self._wrap(node_topic(node), _encode(_Node(node)))
             case MessagesLost(node=node):
@@ -249,6 +263,9 @@ def _parse_body(topic: str, body: bytes) -> BusMessage:
     if topic == NOTIFICATIONS_TOPIC:
         told = _decode_notification_sent(body)
         return NotificationSent(told.node, told.identity, told.notification)
+    if topic == CONNECTIONS_TOPIC:
+        people = _decode_connection_report(body)
+        return ConnectionReport(people.node, frozenset(people.identities), people.asks)
     if topic == LOST_TOPIC:
         return MessagesLost(_decode_node(body).node)
     if topic.startswith(f"{NODES_TOPIC}/"):

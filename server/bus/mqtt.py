@@ -24,6 +24,7 @@ from server.bus.broker import Broker
 from server.bus.codec import (
     ANALYSES_TOPIC,
     BOT_TOPIC,
+    CONNECTIONS_TOPIC,
     LOBBY_BATCH,
     LOBBY_TOPIC,
     LOST_TOPIC,
@@ -56,7 +57,8 @@ class MqttBus:
         link.on_gap(self._on_gap)
         link.set_status(self._codec.encode(Heartbeat(node)).payload)
         node_topics = (
-            LOBBY_TOPIC, LOST_TOPIC, ANALYSES_TOPIC, BOT_TOPIC, NOTIFICATIONS_TOPIC
+            LOBBY_TOPIC, LOST_TOPIC, ANALYSES_TOPIC, BOT_TOPIC, NOTIFICATIONS_TOPIC,
+            CONNECTIONS_TOPIC,
         )  # fmt: skip
         for topic_filter in (f"{NODES_TOPIC}/+", *node_topics):
             link.subscribe(topic_filter, self._on_node)

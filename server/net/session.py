@@ -200,7 +200,7 @@ class Session:
         if authenticated.is_renamed:
             await self._hub.rename(authenticated.actor.identity, self._address)
         # Nothing waits from here to the welcome, which is the first message.
-        self._hub.notifications.connect(self)
+        self._hub.connections.connect(self)
         return wire.Welcome(
             protocol=wire.PROTOCOL, identity=authenticated.actor.identity,
             name=authenticated.actor.name, epoch=ports.store.epoch, at=ports.now_ms(),

@@ -542,6 +542,10 @@ class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):
     the server cannot be sure that it would know of a new connection. It stands still while the
     other player is not in the room either, and while the server heard nobody.
 
+    `elsewhere` has the seats whose people are not connected to the room, but to this server: they
+    read another page of it, such as the lobby or a replay. That is for people to read: the time
+    counts all the same, and another node may report a connection for 10 s after its end.
+
     May be dropped.
     """
 
@@ -549,6 +553,7 @@ class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):
     seats: tuple[bool, ...]
     watching: int
     gone_ms: tuple[int | None, ...] = ()
+    elsewhere: tuple[int, ...] = ()
 
 
 class Lobby(Outgoing, frozen=True, tag="lobby", kw_only=True):

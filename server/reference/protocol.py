@@ -153,6 +153,9 @@ Until then, `gone_ms` of `presence` has the time that is left. Then `may` has `c
 side that cannot win any more by the game's rules, like a bare king in chess, has no `claim_win`.
 Before both sides have moved, either player may `abort` the match.
 
+A player who has gone from the room may still read another page of the server: then `elsewhere` of
+`presence` has the seat. The opponent may claim all the same.
+
 The time counts only while the claimant is in the room, and while the node hears its players: not
 while the process is stopped or the machine sleeps, nor for up to 10 s after that, in which clients
 connect again. The time of day is not asked.

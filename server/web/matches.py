@@ -231,13 +231,15 @@ class Matches:
     ) -> tuple[StoredMatch, list[str]]:
         """A match with the tokens of its moves, for a search of its positions.
 
-        Raises ApiError if the sender may not see searches of it yet.
+        Raises ApiError if the sender may not see searches of it yet, and while two people play it
+        without help.
         """
-        match, moves = await self.find_with_moves(match_id)
+        match = await self._find(match_id)
         withheld = await self._thoughts.reason_to_withhold(request, match)
+        withheld = withheld or await self._thoughts.reason_for_no_help(match)
         if withheld is not None:
             raise ApiError(HTTPStatus.FORBIDDEN, Code.TRACE_WITHHELD, withheld)
-        return match, moves
+        return match, [played.move for played in (await self.record(match)).moves]
 
     async def find_with_moves(self, match_id: str) -> tuple[StoredMatch, list[str]]:
         """A match with the tokens of its moves. Raises ApiError if there is no such match."""

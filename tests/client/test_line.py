@@ -335,6 +335,9 @@ def test_the_opponents_seat_moves_chat_and_presence_are_printed() -> None:
         await room.act(BOB, Chat(id="3", text="hello"))
         await room.send_presence(True, False)
         await room.send_presence(True, True)
+        await room.send_presence(True, False, elsewhere=(1,))
+        await room.send_presence(True, False)
+        await room.send_presence(True, True)
 
     run = play(room, TypedLines("b2", "resign"), other_player=other_player, invite=True)
     assert "Crosses: Ada, Noughts: nobody yet\nGet three in a row.\nSend the link" in run.messages
@@ -342,7 +345,8 @@ def test_the_opponents_seat_moves_chat_and_presence_are_printed() -> None:
     assert "Match 1: Ada (Crosses) against Bob (Noughts)\n" in run.data
     assert "2. Noughts: a1\n" in run.data
     assert "<Bob> hello\n" in run.data
-    assert "Bob has lost the connection or left.\nBob is back.\n" in run.messages
+    near = "Bob is on another page of this server.\nBob has gone.\nBob is back.\n"
+    assert f"Bob has lost the connection or left.\nBob is back.\n{near}" in run.messages
 
 
 def test_a_player_who_has_just_sat_down_is_not_reported_as_back() -> None:

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from server.bus.base import PageClosed, PresenceReport
+from server.bus.base import ConnectionReport, PageClosed, PresenceReport
 from server.commands import ClaimWin, LetAiPlay, ReclaimSeat
 from server.ids import RoomId
 from server.protocol import messages as wire
 from server.protocol.codes import Code
+from server.runtime.node.duties import SWEEP_S
 from server.runtime.node.hub import Hub
 from server.runtime.node.membership import SILENT_NODE_S
 from server.settings import Settings
@@ -36,6 +37,12 @@ def gone_ms(client: Client) -> list[int | None]:
     """Returns the times until a claim in the client's newest presence message."""
     times: list[int | None] = client.of("presence")[-1].get("gone_ms", [])
     return times
+
+
+def elsewhere(client: Client) -> list[int]:
+    """Returns the seats of those who are on another page, in the newest presence message."""
+    seats: list[int] = client.of("presence")[-1].get("elsewhere", [])
+    return seats
 
 
 def claim_win(client: Client, room: str) -> wire.RoomFrame:
@@ -196,6 +203,38 @@ async def test_spectators_see_the_time_and_claim_nothing() -> None:
         assert claims_of(cyd) == []
 
 
+@virtual
+async def test_a_player_on_another_page_is_said_to_be_there() -> None:
+    """Everyone in the room reads that an absent player has a connection to the server, as soon as
+    one comes or goes; it changes neither the time until a claim nor the claims. A room that closes
+    seeks nobody any more.
+    """
+    async with on_bens_turn() as (_, hub, room, ada, ben):
+        page, stranger = Client(hub, "ben"), Client(hub, "eve")
+        ben.close()
+        await asyncio.sleep(MOMENT_S)
+        assert elsewhere(ada) == []
+        hub.connections.connect(stranger)
+        hub.connections.connect(page)
+        await asyncio.sleep(MOMENT_S)
+        assert elsewhere(ada) == [1]
+        await asyncio.sleep(GONE_S)
+        assert (elsewhere(ada), claims_of(ada)) == ([1], CLAIMS)
+        second = Client(hub, "ben")
+        hub.connections.connect(second)
+        page.close()
+        await asyncio.sleep(MOMENT_S)
+        assert elsewhere(ada) == [1]
+        second.close()
+        await asyncio.sleep(MOMENT_S)
+        assert elsewhere(ada) == []
+        runner = hub.runner(room)
+        assert runner is not None
+        assert list(hub.connections._sought) == ["ben"]
+        runner.presence.close()
+        assert hub.connections._sought == {}
+
+
 # --- on two nodes ---------------------------------------------------------------------------------
 
 
@@ -210,6 +249,42 @@ async def test_a_player_who_goes_on_another_node() -> None:
             await asyncio.sleep(1 + MOMENT_S)
             assert claims_of(ada) == CLAIMS
             await ada.ack(claim_win(ada, room))
+
+
+@virtual
+async def test_a_player_on_another_page_of_another_node() -> None:
+    """Another node says that it has an absent player's connection: at once when it is asked, else
+    with the next sweep; a connection that ends there is forgotten with the second one.
+    """
+    async with on_two_nodes() as (fake, room, ada, ben, other), fake.hub("n3") as third:
+        said: list[ConnectionReport] = []
+        stop = fake.bus.listen(
+            lambda each: said.append(each) if isinstance(each, ConnectionReport) else None
+        )
+        page = Client(third, "ben")
+        third.connections.connect(page)
+        third.connections.connect(Client(third, "eve"))
+        ben.close()
+        await asyncio.sleep(MOMENT_S)
+        assert elsewhere(ada) == [1]
+        page.close()
+        await asyncio.sleep(2 * SWEEP_S + MOMENT_S)
+        assert elsewhere(ada) == []
+        other.connections.connect(Client(other, "ben"))
+        await asyncio.sleep(SWEEP_S + MOMENT_S)
+        assert elsewhere(ada) == [1]
+        await asyncio.sleep(GONE_S)
+        assert (elsewhere(ada), claims_of(ada)) == ([1], CLAIMS)
+        sought = ada.hub.connections
+        sought.on_message(ConnectionReport("n3", frozenset({"ben", "eve"})))
+        assert sought._elsewhere == {"ben"}, "of those whom it did not seek it keeps nothing"
+        again = Client(ada.hub, "ben")
+        await again.ack(again.join(room))
+        await asyncio.sleep(MOMENT_S)
+        assert (elsewhere(ada), sought._sought, sought._elsewhere) == ([], {}, set())
+        stop()
+        assert said
+        assert not any("eve" in each.identities for each in said)
 
 
 @pytest.mark.parametrize("reported_down", [False, True])

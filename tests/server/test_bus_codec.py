@@ -13,6 +13,7 @@ from server.bus.base import (
     AnalysisChanged,
     AnswerSent,
     BusMessage,
+    ConnectionReport,
     Ephemeral,
     EventsAppended,
     Heartbeat,
@@ -69,6 +70,7 @@ MESSAGE = st.one_of(
     st.builds(NodeDown, TEXT),
     st.builds(AnalysisChanged, TEXT, TEXT),
     st.builds(AnswerSent, TEXT, TEXT, st.builds(wire.Answer, room=TEXT, v=V, text=TEXT), TEXT),
+    st.builds(ConnectionReport, TEXT, st.frozensets(TEXT, max_size=5), st.booleans()),
     st.builds(LobbyChanged, TEXT, st.just((ENTRY,)), st.tuples(TEXT)),
 )
 

@@ -13,6 +13,7 @@ from server.bus.base import (
     AnswerSent,
     Bus,
     BusMessage,
+    ConnectionReport,
     Ephemeral,
     EventsAppended,
     Heartbeat,
@@ -57,6 +58,7 @@ NODE_MESSAGES: list[NodeMessage] = [
     AnalysisChanged("n1", "m1"),
     AnswerSent("n1", "ada", ANSWER, "hint"),
     NotificationSent("n1", "ada", NOTIFICATION),
+    ConnectionReport("n1", frozenset({"ada"}), asks=True),
     Heartbeat("n1"),
 ]
 KEY = b"k" * 32

@@ -63,7 +63,7 @@ class Evening:
         self.page = Client(third, "ben")
         self.eve = Client(third, "eve")
         for client in (self.ada, self.ben, self.page, self.eve):
-            client.hub.notifications.connect(client)
+            client.hub.connections.connect(client)
         self.room = RoomId("")
 
     async def open(self) -> None:
@@ -134,7 +134,7 @@ async def test_nobody_is_told_who_is_in_the_room(nodes: int) -> None:
     """
     async with evening(nodes) as night:
         tab = Client(night.ada.hub, "ben")
-        tab.hub.notifications.connect(tab)
+        tab.hub.connections.connect(tab)
         sent: list[BusMessage] = []
         stop = night.fake.bus.listen(sent.append)
         await night.ben.ack(night.ben.join(night.room))
@@ -162,7 +162,7 @@ async def test_what_a_player_was_told_is_taken_back_in_the_room(nodes: int) -> N
     async with evening(nodes) as night:
         ada, ben, room = night.ada, night.ben, night.room
         lobby = Client(ben.hub, "ben")
-        lobby.hub.notifications.connect(lobby)
+        lobby.hub.connections.connect(lobby)
         await ben.ack(ben.sit(room, 1))
         await ada.ack(ada.move(room, 0, "b2"))
         await run_ready_tasks()
@@ -200,7 +200,7 @@ async def test_a_closed_connection_is_forgotten() -> None:
         await night.ada_does(Resign)
         assert told(night.ben) == before
         night.page.close()
-        assert set(night.ada.hub.notifications._connections) == {"ada", "eve"}
+        assert set(night.ada.hub.connections._connections) == {"ada", "eve"}
 
 
 @given(st.lists(st.sampled_from(["draw", "accept", "decline", "rematch", "next", "move"])))

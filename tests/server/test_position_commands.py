@@ -143,7 +143,13 @@ async def test_questions_about_a_position_are_answered_alone() -> None:
         hint = await room.ask("/hint")
         assert [each.get("bound", "exact") for each in hint["candidates"]] == ["exact"] * 3
         assert hint["text"].count("\n") == 3
-        assert (await room.ask("/hint piece"))["text"].startswith("One of these is the best move")
+        hint = await room.ask("/hint piece")
+        assert hint["text"].startswith("One of these is the best move")
+        marked = [arrow["cells"][0] for arrow in hint["arrows"]]
+        assert marked == sorted(marked), "their order does not say which is best"
+        assert all(cell in hint["text"] for cell in marked)
+        assert len(marked) == 3
+        assert {arrow.get("kind", "best") for arrow in hint["arrows"]} == {"best"}
         assert len(room.engines.asks) == 1, "the result is kept"
         assert ben.of("answer") == []
 

@@ -215,6 +215,42 @@ async def test_searches_of_a_running_match(site: Site, setting: ThinkingSetting)
             assert await trace_of_match(site, match, token) == "....X...."
 
 
+async def test_a_search_of_a_match_between_two_people_is_help(site: Site) -> None:
+    """While two people play, nobody gets a search of their position, as nobody gets a hint; unless
+    the host has allowed help, at the room's start or later. After the match everyone does.
+    """
+    node = site.node
+    async with node.guest() as ada, node.guest() as ben:
+        seats = [{"who": "me"}, {"who": "open"}]
+
+        async def start(**fields: Any) -> tuple[str, str]:
+            room = (await ada.ack("create", game="tic-tac-toe", seats=seats, **fields))["room"]
+            for player in (ada, ben):
+                await player.ack("join", room=room)
+            await ben.ack("sit", room=room, seat=1)
+            return room, await move_first(room)
+
+        async def move_first(room: str) -> str:
+            match = str((await ada.expect("event", kind="started", room=room))["match"])
+            await ada.ack("move", room=room, ply=0, move="b2")
+            return match
+
+        room, match = await start()
+        for token in (ada.token, ben.token, None):
+            assert await trace_of_match(site, match, token) == "trace.withheld"
+        await ada.ack("resign", room=room)
+        assert await trace_of_match(site, match, None) == "....X...."
+        await ada.ack("configure", room=room, thinking="all", help=True)
+        await ben.ack("rematch", room=room)
+        ada.messages.clear()
+        await ada.ack("rematch", room=room)
+        again = str((await ada.expect("event", kind="started", room=room))["match"])
+        await ben.ack("move", room=room, ply=0, move="b2")
+        assert await trace_of_match(site, again, ben.token) == "....X...."
+        _, helped = await start(help=True)
+        assert await trace_of_match(site, helped, ben.token) == "....X...."
+
+
 async def test_the_seed_of_a_match_is_that_of_its_ai(site: Site) -> None:
     """Without a seed, a search of a match has the seed of the AI's search at that ply."""
     async with site.node.guest() as player:

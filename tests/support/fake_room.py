@@ -88,9 +88,14 @@ class FakeRoom:
         while (seat := self.room.ai_to_move()) is not None:
             self._ai_move(seat)
 
-    async def send_presence(self, *seats: bool, gone_ms: tuple[int | None, ...] = ()) -> None:
+    async def send_presence(
+        self,
+        *seats: bool,
+        gone_ms: tuple[int | None, ...] = (),
+        elsewhere: tuple[int, ...] = (),
+    ) -> None:
         """Sends which seats are connected, and when the match may be claimed."""
-        presence = Presence(room="r", seats=seats, watching=0, gone_ms=gone_ms)
+        presence = Presence(room="r", seats=seats, watching=0, gone_ms=gone_ms, elsewhere=elsewhere)
         await self._send(format_message(presence))
 
     async def send_may(self, *commands: str) -> None:

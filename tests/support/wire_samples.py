@@ -221,7 +221,7 @@ SERVER: tuple[wire.Outgoing, ...] = (
         arrows=(wire.Arrow(("d2",)), wire.Arrow(("c1",), "other")),
         candidates=(Candidate(move="d", text="d2", says="62 %", chance=62, cells=("d2",)),),
     ),
-    wire.Presence(room=ROOM, seats=(True, True), watching=7),
+    wire.Presence(room=ROOM, seats=(True, False), watching=7, elsewhere=(1,)),
     wire.Lobby(
         full=False,
         rooms=(

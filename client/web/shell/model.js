@@ -42,7 +42,7 @@ import { startedClock, withClock } from "./clock.js";
  * @property {Score[]} series the points of the players against each other, as of the last snapshot
  * @property {MatchState[]} results the matches that have ended since then
  * @property {ChatLine[]} chat
- * @property {{seats: boolean[], watching: number, gone_ms: (number | null)[]} | null} presence
+ * @property {{seats: boolean[], watching: number, gone_ms: (number | null)[], elsewhere: number[]} | null} presence
  *     `gone_ms` has for a player who has gone the time until the opponent may claim the match, as of
  *     the message
  * @property {{match: string, ply: number, moves: MoveView[], claim: string | null} | null} turn
@@ -210,7 +210,12 @@ function applyToRoom(room, message) {
         case "presence":
             return {
                 ...room,
-                presence: { seats: message.seats, watching: message.watching, gone_ms: message.gone_ms ?? [] },
+                presence: {
+                    seats: message.seats,
+                    watching: message.watching,
+                    gone_ms: message.gone_ms ?? [],
+                    elsewhere: message.elsewhere ?? [],
+                },
             };
         default: // a newer server may send other types
             return room;

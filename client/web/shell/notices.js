@@ -31,9 +31,9 @@ export class LoadingPage extends Notice {
     draw() {
         return h(
             "div",
-            { class: "page skeleton", "aria-busy": "true" },
-            h("h1", { class: "visually-hidden" }, "Loading…"),
-            h("div", { class: "card" }),
+            // Its key keeps its parts from becoming those of the page, which would jump to their places.
+            { class: "page skeleton", key: "skeleton", "aria-busy": "true" },
+            h("div", { class: "card" }, h("h1", null, "Loading…")),
             h("div", { class: "card" }),
         );
     }

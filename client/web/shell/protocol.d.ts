@@ -697,13 +697,14 @@ export interface Arrow {
     kind?: string;
 }
 
-/** Which seats are connected (an AI seat always is) and how many spectators watch. While the opponent of a person has gone from a running match, `gone_ms` has for that seat the time until the other player may claim the match, in ms from this message on; 0 means that the player has been gone for long enough. It is null for all other seats. The time begins anew when the server cannot be sure that it would know of a new connection. It stands still while the other player is not in the room either, and while the server heard nobody. May be dropped. */
+/** Which seats are connected (an AI seat always is) and how many spectators watch. While the opponent of a person has gone from a running match, `gone_ms` has for that seat the time until the other player may claim the match, in ms from this message on; 0 means that the player has been gone for long enough. It is null for all other seats. The time begins anew when the server cannot be sure that it would know of a new connection. It stands still while the other player is not in the room either, and while the server heard nobody. `elsewhere` has the seats whose people are not connected to the room, but to this server: they read another page of it, such as the lobby or a replay. That is for people to read: the time counts all the same, and another node may report a connection for 10 s after its end. May be dropped. */
 export interface Presence {
     t: "presence";
     room: string;
     seats: boolean[];
     watching: number;
     gone_ms?: (number | null)[];
+    elsewhere?: number[];
 }
 
 /** The list of public rooms. May be dropped. With `full` true it is the whole list; otherwise `rooms` holds the rooms that changed and `gone` the ids of those that left the list. */

@@ -129,14 +129,18 @@ def threat(ask: Ask) -> Answer | Search:
 def hint_answer(findings: Findings, what: str) -> Answer:
     """The hint of this level: "piece" names a piece, "move" the best move, "moves" the best three.
 
-    In a game whose moves place pieces, "piece" names three cells or moves, one of which is the best
-    move.
+    In a game whose moves place pieces, "piece" names and marks three cells or moves, one of which
+    is the best move: in the order of their names and marked alike.
     """
     if what == "piece":
         piece = findings.piece()
         texts = [each.text for each in findings.candidates]
-        ring = (Arrow(findings.candidates[0].cells[:1]),) if piece else ()
-        return Answer(english.piece_hint(piece, texts), arrows=ring)
+        marked = [findings.candidates[0].cells[:1]]
+        if not piece:
+            in_order = sorted(findings.candidates, key=lambda each: each.text)
+            marked = [each.cells for each in in_order]
+        marks = tuple([Arrow(cells) for cells in marked])
+        return Answer(english.piece_hint(piece, texts), arrows=marks)
     if what == "move":
         text = english.best_move(findings.best)
         return Answer(text, arrows=findings.arrows(count=1), candidates=findings.candidates[:1])

@@ -13,10 +13,12 @@ from server.protocol.outbound import Outbound
 from server.rooms.model import Room
 from server.runtime.followers.absences import Absences
 from server.runtime.followers.bus_flow import BusFlow
+from server.runtime.followers.connections import Connections
 from server.runtime.followers.followers import Followers
 
 #: Shared by the rooms from which nobody has gone: a node may have 10,000 rooms. Never changed.
 NOBODY_GONE: dict[str, int] = {}
+NOBODY_SOUGHT: frozenset[str] = frozenset()
 
 #: Changes of presence within this time are sent together, in seconds.
 PRESENCE_DELAY_S = 0.1
@@ -30,6 +32,7 @@ class _Presence(Struct, frozen=True):
     seats: tuple[bool, ...]
     watching: int
     claimable_at_ms: tuple[int | None, ...]
+    elsewhere: tuple[int, ...]
 
 
 def _do_nothing() -> None:
@@ -44,6 +47,7 @@ class Presence:
     """
 
     __slots__ = (
+        "_connections",
         "_get_room",
         "_gone_since_ms",
         "_joined_with",
@@ -51,6 +55,7 @@ class Presence:
         "_on_change",
         "_ports",
         "_room_id",
+        "_sought",
         "_timer",
         "absences",
         "followers",
@@ -62,11 +67,13 @@ class Presence:
         room_id: RoomId,
         ports: Ports,
         flow: BusFlow,
+        connections: Connections,
         get_room: Callable[[], Room | None],
         on_change: Callable[[RoomId], None],
     ) -> None:
         self._room_id = room_id
         self._ports = ports
+        self._connections = connections
         self._get_room = get_room
         self._on_change = on_change
         #: Called when the times have changed at which players may claim.
@@ -78,6 +85,8 @@ class Presence:
         #: While the room waits for a player: since when each person of a seat has no connection, in
         #: ms of `Ports.uptime_ms`.
         self._gone_since_ms: dict[str, int] = NOBODY_GONE
+        #: The people of the seats who have no connection to the room.
+        self._sought: frozenset[str] = NOBODY_SOUGHT
         #: What the followers received that joined after `_last` was sent.
         self._joined_with: dict[Follower, _Presence] = {}
 
@@ -160,7 +169,8 @@ class Presence:
             self.followers.publish_presence(asks=True)
 
     def close(self) -> None:
-        """Cancels the scheduled message, if any."""
+        """Cancels the scheduled message, if any, and seeks nobody any more."""
+        self._seek(NOBODY_SOUGHT)
         if self._timer is not None:
             self._timer.cancel()
 
@@ -172,7 +182,25 @@ class Presence:
             occupant is not None and (occupant.kind == "ai" or occupant.identity in present)
             for occupant in room.seats
         )
-        return _Presence(seats, self.followers.watching, self.absences.claimable_at_ms(room))
+        absent = {
+            seat: occupant.identity
+            for seat, (occupant, is_here) in enumerate(zip(room.seats, seats, strict=True))
+            if occupant is not None and not is_here and len(self.followers)
+        }
+        self._seek(frozenset(absent.values()) if absent else NOBODY_SOUGHT)
+        elsewhere = [seat for seat, each in absent.items() if self._connections.has(each)]
+        return _Presence(
+            seats, self.followers.watching, self.absences.claimable_at_ms(room), tuple(elsewhere)
+        )
+
+    def _seek(self, identities: frozenset[str]) -> None:
+        """Seeks these people from now on, and nobody else: the followers read who of them has a
+        connection to the server.
+        """
+        before, self._sought = self._sought, identities
+        if before != identities:
+            self._connections.seek(identities - before, self.schedule)
+            self._connections.give_up(before - identities, self.schedule)
 
     def _message(self, presence: _Presence) -> wire.Presence:
         now_ms = self._ports.uptime_ms()
@@ -183,8 +211,9 @@ class Presence:
             ]
         )
         return wire.Presence(
-            room=self._room_id, seats=presence.seats, watching=presence.watching, gone_ms=gone_ms
-        )
+            room=self._room_id, seats=presence.seats, watching=presence.watching, gone_ms=gone_ms,
+            elsewhere=presence.elsewhere,
+        )  # fmt: skip
 
     def _send(self) -> None:
         """Sends the presence to each follower whose last message differs."""

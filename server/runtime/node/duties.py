@@ -89,6 +89,7 @@ async def sweep(hub: Hub) -> None:
     while True:
         hub.close_idle_rooms(hub.ports.settings.room_idle_s)
         hub.membership.refresh_presence()
+        hub.connections.sweep()
         hub.creator.forget_full_buckets()
         await asyncio.sleep(SWEEP_S)
 
@@ -124,6 +125,7 @@ async def open_hub(ports: Ports) -> AsyncIterator[Hub]:
         unsubscribe_all = (
             ports.bus.listen(membership.on_node),
             ports.bus.listen(hub.notifications.on_message),
+            ports.bus.listen(hub.connections.on_message),
             ports.bus.on_gap(membership.on_gap),
         )  # fmt: skip
         try:

@@ -14,6 +14,7 @@ from server.ports import Follower, Ports
 from server.protocol import messages as wire
 from server.rooms.model import SERVER, Actor, ActorKind
 from server.runtime.followers.bus_flow import BusFlow
+from server.runtime.followers.connections import Connections
 from server.runtime.followers.listening import ListeningClock
 from server.runtime.log import Outcome
 from server.runtime.node.creation import RoomCreator
@@ -51,7 +52,8 @@ class Hub:
         self.ports = ports
         self.limits = Limits(ports.settings)
         self.lobby = Lobby(ports, self.runner)
-        self.notifications = Notifications(ports, self.runner)
+        self.connections = Connections(ports)
+        self.notifications = Notifications(ports, self.connections, self.runner)
         self.observers = Observers()
         for observer in (
             self.lobby.on_commit, self.notifications.on_commit, engine_observer(ports.engines),
@@ -62,7 +64,13 @@ class Hub:
         self.listening = ListeningClock(ports.uptime_ms)
         flow = BusFlow(ports.bus, self.listening)
         self.rooms = OpenRooms(
-            ports, tasks, self.limits, self.observers, flow, self.lobby.on_room_changed
+            ports,
+            tasks,
+            self.limits,
+            self.observers,
+            flow,
+            self.connections,
+            self.lobby.on_room_changed,
         )
         self.membership = Membership(ports, self.rooms, self.lobby, flow)
         self.creator = RoomCreator(ports, self.rooms, self.limits)
@@ -181,12 +189,13 @@ class Hub:
             runner.submit(Request(SERVER, rename))
 
     def forget(self, follower: Follower, rooms: set[RoomId], has_closed_page: bool = False) -> None:
-        """Removes a closed connection from these rooms, from the lobby and from the notifications.
+        """Removes a closed connection from these rooms, from the lobby and from the list of
+        connections.
 
         `has_closed_page` says that it ended because the person closed the page.
         """
         self.lobby.leave(follower)
-        self.notifications.disconnect(follower)
+        self.connections.disconnect(follower)
         for room_id in rooms:
             if runner := self.rooms.get(room_id):
                 runner.forget(follower, has_closed_page)

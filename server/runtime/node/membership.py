@@ -13,6 +13,7 @@ import structlog
 from server.bus.base import (
     AnalysisChanged,
     AnswerSent,
+    ConnectionReport,
     Heartbeat,
     LobbyChanged,
     MessagesLost,
@@ -72,7 +73,7 @@ class Membership:
         """Handles a message about another node, from that node or from the broker."""
         node = message.node
         if node == self._ports.node or isinstance(
-            message, AnalysisChanged | AnswerSent | NotificationSent
+            message, AnalysisChanged | AnswerSent | NotificationSent | ConnectionReport
         ):
             return
         now_s = asyncio.get_running_loop().time()

@@ -4,39 +4,33 @@ from collections.abc import Callable
 
 from server.bus.base import NodeMessage, NotificationSent
 from server.ids import IdentityId, RoomId
-from server.ports import Follower, Ports
+from server.ports import Ports
 from server.protocol import notifications
 from server.protocol.messages import Notification
 from server.protocol.outbound import Outbound
 from server.rooms.model import Room
+from server.runtime.followers.connections import Connections
 from server.runtime.log import Cause
 from server.runtime.observers import RoomCommit
 from server.runtime.room.room_runner import RoomRunner
 
 
 class Notifications:
-    """The connections of this node by identity, and the messages to those of players elsewhere.
+    """The messages to the connections of players who are elsewhere.
 
     A commit costs a look at the connections of the two players; a stranger's connection costs an
     entry in a dictionary.
     """
 
-    def __init__(self, ports: Ports, get_runner: Callable[[RoomId], RoomRunner | None]) -> None:
+    def __init__(
+        self,
+        ports: Ports,
+        connections: Connections,
+        get_runner: Callable[[RoomId], RoomRunner | None],
+    ) -> None:
         self._ports = ports
+        self._connections = connections
         self._get_runner = get_runner
-        self._connections: dict[IdentityId, list[Follower]] = {}
-
-    def connect(self, follower: Follower) -> None:
-        """Adds a connection whose identity is known."""
-        self._connections.setdefault(follower.identity, []).append(follower)
-
-    def disconnect(self, follower: Follower) -> None:
-        """Removes a connection; does nothing if it was not added."""
-        connections = self._connections.get(follower.identity, [])
-        if follower in connections:
-            connections.remove(follower)
-            if not connections:
-                del self._connections[follower.identity]
 
     def on_commit(self, commit: RoomCommit) -> None:
         """Tells the players who are not in the room what has begun or ceased to wait for them.
@@ -55,7 +49,8 @@ class Notifications:
                 continue
             if is_cleared:
                 runner.cleared = tuple(each for each in runner.cleared if each != identity)
-            is_here, is_sole = identity in self._connections, self._ports.settings.is_sole_node
+            is_here = bool(self._connections.of(identity))
+            is_sole = self._ports.settings.is_sole_node
             if not is_here and (is_sole or commit.cause is not Cause.COMMITTED):
                 continue
             if is_in:
@@ -85,14 +80,14 @@ class Notifications:
     def _is_in(self, runner: RoomRunner, identity: str) -> bool:
         """Whether a connection of the identity follows the room, on any node."""
         followers = runner.followers
-        for follower in self._connections.get(IdentityId(identity), ()):
+        for follower in self._connections.of(identity):
             if follower in followers:
                 return True
         return followers.is_elsewhere(identity)
 
     def _send(self, identity: IdentityId, message: Notification) -> None:
         outbound = Outbound(message)
-        for follower in tuple(self._connections.get(identity, ())):
+        for follower in self._connections.of(identity):
             follower.send_ephemeral(outbound)
 
 

@@ -12,6 +12,7 @@ from server.limits.by_address import Limits
 from server.ports import Ports
 from server.rooms.model import Room
 from server.runtime.followers.bus_flow import BusFlow
+from server.runtime.followers.connections import Connections
 from server.runtime.node.room_machine import RoomMachine
 from server.runtime.observers import Observers
 from server.runtime.room.room_runner import RoomRunner
@@ -29,7 +30,8 @@ MOVED_ROOM_S = 2.0
 class OpenRooms:
     """Opens rooms within the limits of memory, and closes idle ones.
 
-    `observers` are those of all rooms, `flow` is the bus's. `on_presence_change` is called with the
+    `observers` are those of all rooms, `flow` is the bus's, `connections` are all of
+    this node. `on_presence_change` is called with the
     id of a room whose followers have changed.
     """
 
@@ -40,6 +42,7 @@ class OpenRooms:
         limits: Limits,
         observers: Observers,
         flow: BusFlow,
+        connections: Connections,
         on_presence_change: Callable[[RoomId], None],
     ) -> None:
         self._ports = ports
@@ -48,6 +51,7 @@ class OpenRooms:
         self._command_limits = limits.commands
         self._observers = observers
         self._flow = flow
+        self._connections = connections
         self._on_presence_change = on_presence_change
         self._machine = RoomMachine(ports)
         self._runners: dict[RoomId, RoomRunner] = {}
@@ -83,7 +87,8 @@ class OpenRooms:
             self._slots.take(room_id, address)
         runner = RoomRunner(
             room_id, self._ports, self._machine, self._spawn,
-            self._observers, self._flow, self._on_presence_change, self._command_limits, room,
+            self._observers, self._flow, self._connections, self._on_presence_change,
+            self._command_limits, room,
         )  # fmt: skip
         self._runners[room_id] = runner
         self._runner_tasks[room_id] = self._spawn(self._run(runner), f"room {room_id}")

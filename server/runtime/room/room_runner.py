@@ -22,6 +22,7 @@ from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
 from server.rooms.model import SERVER, Actor, Room
 from server.runtime.followers.bus_flow import BusFlow
+from server.runtime.followers.connections import Connections
 from server.runtime.followers.feed import Feed
 from server.runtime.followers.permission_feed import PermissionFeed
 from server.runtime.followers.presence import Presence
@@ -153,6 +154,7 @@ class RoomRunner:
         spawn: Spawn,
         observers: Observers,
         flow: BusFlow,
+        connections: Connections,
         on_presence_change: Callable[[RoomId], None],
         command_limits: CommandLimits,
         room: Room | None = None,
@@ -167,7 +169,9 @@ class RoomRunner:
         )
         # One bound method for all saves memory: a node may have 10,000 rooms.
         submit_own = self._submit_own
-        self.presence = Presence(room_id, ports, flow, self._log.get_state, on_presence_change)
+        self.presence = Presence(
+            room_id, ports, flow, connections, self._log.get_state, on_presence_change
+        )
         self.followers = self.presence.followers
         self._log.find_absence = self.presence.absences.find
         self._permissions = PermissionFeed(

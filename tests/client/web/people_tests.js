@@ -11,13 +11,14 @@ const KEPT = { identity: "ai", name: "AI level 2", kind: "ai", level: 2, kept_fo
 const CLAIMS = ["claim_win", "call_draw", "let_ai_play"];
 
 /** Returns the texts that Ada sees about a player who has gone. */
-function seen({ seats = [ADA, BEN], may = [], gone_ms = [], waited_ms = 0, isWaiting = false, isMyMove = false }) {
+function seen({ seats = [ADA, BEN], may = [], gone_ms = [], elsewhere = [], waited_ms = 0, isWaiting = false, isMyMove = false }) {
     const turn = { t: "turn", room: "r", v: 9, match: "m", ply: 0, moves: [{ id: "a1", path: ["a1"], text: "a1" }] };
     const match = { id: "m", number: 1, start: "", rules: "", seats, moves: [] };
     const model = [
         { t: "welcome", protocol: 1, identity: "ada", name: "Ada", epoch: "e", at: 1 },
         { t: "joined", room: "r", v: 9, epoch: "e", description: { host: "zoe", levels: 3, view: null }, may },
         { t: "snapshot", room: "r", v: 9, seats, match },
+        { t: "presence", room: "r", seats: [true, false], watching: 0, gone_ms, elsewhere },
         ...(isMyMove ? [turn] : []),
     ].reduce(apply, follow(EMPTY_MODEL, "r"));
     const opponent = new Opponent({ model, command: async () => null, update() {} }, () => 1000);
@@ -46,7 +47,7 @@ test("a player sees the time until the match may be claimed, and then the claims
 test("a spectator reads who has gone, both if both have", () => {
     const spectator = (gone_ms) => seen({ seats: [BEN, { identity: "cyd", name: "Cyd" }], gone_ms });
     assertEqual(spectator([null, 9000]), ["Cyd has gone."]);
-    assertEqual(spectator([9000, 9000]), ["Ben and Cyd have gone."]);
+    assertEqual(spectator([9000, 9000]), ["Ben has gone. Cyd has gone."]);
 });
 
 test("a player sees what a claim waits for besides the time, and the claims that there are", () => {
@@ -62,6 +63,16 @@ test("a player sees what a claim waits for besides the time, and the claims that
     const claims = ["Call it a draw", "Let the AI play on"];
     assertEqual(seen({ gone_ms: [null, 0], may: CLAIMS.slice(1) }), [drawn, "Wait", ...claims]);
     assertEqual(seen({ gone_ms: [null, 0], may: ["claim_win"] }), ["Ben has gone.", "Wait", "Claim the win"]);
+});
+
+test("who reads another page of this server has not gone", () => {
+    const [gone_ms, elsewhere] = [[null, 39_001], [1]];
+    const near = "Ben is on another page of this server.";
+    assertEqual(seen({ gone_ms, elsewhere }), [`${near} You may claim the match in 40 s.`]);
+    assertEqual(seen({ gone_ms, elsewhere, may: ["abort"] }), [`${near} You may abort the match.`]);
+    assertEqual(seen({ gone_ms: [null, 0], elsewhere, may: ["claim_win"] }), [near, "Wait", "Claim the win"]);
+    const seats = [BEN, { identity: "cyd", name: "Cyd" }];
+    assertEqual(seen({ seats, gone_ms: [9, 9], elsewhere }), ["Ben has gone. Cyd is on another page of this server."]);
 });
 
 test("a player whose seat the AI keeps may take it back", () => {

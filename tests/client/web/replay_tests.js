@@ -1,7 +1,7 @@
 import { clocksByPly, controlOf, drawClock, drawTimeGraph } from "/client/web/pages/replay/times.js";
 import { render } from "/client/web/shell/elements.js";
 import { drawMoves } from "/client/web/ui/moves.js";
-import { ChanceGraph, curveOf, drawChanceBar } from "/client/web/ui/thinking/chance-graph.js";
+import { ChanceGraph, chanceAtEnd, curveOf, drawChanceBar } from "/client/web/ui/thinking/chance-graph.js";
 import { merge, nextMarked } from "/client/web/pages/replay/analysis.js";
 import { plyIn } from "/client/web/pages/replay/navigation.js";
 import { boundedStep } from "/client/web/pages/replay/playback.js";
@@ -86,6 +86,11 @@ test("the bar beside the board rises with the side below it", () => {
     assertEqual(bar(70, 1).querySelector("span").style.getPropertyValue("--fraction"), "0.30");
     assertEqual(bar(70, 1).firstChild.getAttribute("aria-label"), "Chance to win: White 70 %, Black 30 %");
     assertEqual(bar(null, 0).childElementCount, 0);
+});
+
+test("at the end of a match the bar has its result, not the last search's chance", () => {
+    const ends = [{ winner: 0, how: "resign" }, { winner: 1, how: "board" }, { winner: null, how: "agreement" }, { winner: null, how: "abort" }];
+    assertEqual(ends.map(chanceAtEnd), [100, 0, 50, null]);
 });
 
 test("a position is shown as long as it was played, within limits", () => {

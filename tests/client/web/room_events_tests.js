@@ -105,9 +105,12 @@ test("a move, a capture, the turn and the end have their sounds, each once", () 
 });
 
 test("players who lose the connection and come back are noticed", () => {
-    assertEqual(presenceChanges(null, [true, false]), []);
-    assertEqual(presenceChanges([true, true], [true, false]), [{ seat: 1, isOnline: false }]);
-    assertEqual(presenceChanges([true, false], [true, true]), [{ seat: 1, isOnline: true }]);
+    const [both, gone, near] = [[true, true], [true, false], [true, false]].map((seats) => ({ seats, elsewhere: [] }));
+    near.elsewhere.push(1);
+    assertEqual(presenceChanges(null, gone), []);
+    assertEqual(presenceChanges(both, gone), [{ seat: 1, where: "gone" }]);
+    assertEqual(presenceChanges(gone, near), [{ seat: 1, where: "elsewhere" }]);
+    assertEqual(presenceChanges(near, both), [{ seat: 1, where: "here" }]);
 });
 
 test("a lost connection of the opponent is logged after a while, and so is their return", () => {
@@ -117,9 +120,10 @@ test("a lost connection of the opponent is logged after a while, and so is their
     window.clearTimeout = (timer) => timers.delete(timer);
     const app = { model: { you: { identity: "ada" }, room: roomAfter() }, update() {}, toast() {} };
     const feedback = new RoomFeedback(app);
-    const connect = (...seats) => {
+    const connect = (isAda, isBen, elsewhere = []) => {
         const before = app.model.room;
-        app.model = { ...app.model, room: { ...before, presence: { seats, watching: 0 } } };
+        const presence = { seats: [isAda, isBen], watching: 0, elsewhere };
+        app.model = { ...app.model, room: { ...before, presence } };
         feedback.onRoomChange(before, app.model.room);
     };
     const wait = () => timers.forEach((call) => call());
@@ -134,6 +138,16 @@ test("a lost connection of the opponent is logged after a while, and so is their
     assertEqual(texts(), ["Ben has no connection"]);
     connect(true, true);
     assertEqual(texts(), ["Ben has no connection", "Ben is back"]);
+    connect(true, false);
+    connect(true, false, [1]);
+    wait();
+    connect(true, false);
+    connect(true, false, [1]);
+    wait();
+    assertEqual(texts().slice(2), ["Ben is on another page of this server"]);
+    connect(true, false);
+    wait();
+    assertEqual(texts().slice(3), ["Ben has no connection"]);
     Object.assign(window, { setTimeout, clearTimeout });
 });
 

@@ -29,7 +29,10 @@ export function drawLearn(topics) {
             { class: "card list lessons-inside" },
             count > 0
                 ? topics.slice(0, SHOWN_LESSONS).flatMap(({ lessons }) => lessons.slice(0, 1)).map(drawLesson)
-                : h("li", { key: "none" }, h("a", { href: "/learn" }, "Step through whole searches, from the first cut-off to whole games.")),
+                : [
+                      h("li", { key: "none", class: "awaited" }, h("a", { href: "/learn" }, "Step through whole searches, from the first cut-off to whole games.")),
+                      h("li", { key: "none too", class: "awaited" }),
+                  ],
         ),
     );
 }
@@ -55,12 +58,11 @@ function drawLesson({ name, title, summary }) {
  * @returns {Content}
  */
 export function drawLatest(latest, now_ms) {
-    if (latest === null) return null;
     return h(
         "section",
         { class: "rooms", "aria-label": "Finished matches", key: "latest" },
-        h("h2", { class: "latest" }, latest.length > 0 ? "Just finished" : "Replays", h("a", { href: "/replays" }, "All replays")),
-        latest.length > 0
+        h("h2", { class: "latest" }, latest?.length ? "Just finished" : "Replays", h("a", { href: "/replays" }, "All replays")),
+        latest?.length
             ? h("ul", { class: "card list matches" }, latest.map((match) => drawMatch(match, now_ms)))
             : h("p", { class: "muted empty" }, "Public matches come here when they are over: move by move, with what the AI thought and an analysis."),
     );

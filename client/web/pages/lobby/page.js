@@ -131,7 +131,8 @@ export class LobbyPage {
             this.#app.update();
             shown.topics = this.#topics = await listLessons();
         } catch (error) {
-            this.#app.toast(error instanceof Error ? error.message : String(error));
+            // Without a connection the frame says so already.
+            if (this.#app.session.status.state === "open") this.#app.toast(error instanceof Error ? error.message : String(error));
         }
         this.#app.update();
     }
@@ -226,7 +227,7 @@ export class LobbyPage {
         if (!games)
             return h(
                 "section",
-                { class: "create", "aria-label": "New match", key: "games" },
+                { class: "create awaited", "aria-label": "New match", key: "games" },
                 h("p", { class: "muted" }, "Loading the games…"),
             );
         const open = (/** @type {GameDescription} */ game) => void this.#open(game);

@@ -36,7 +36,7 @@ export function drawPublic({ lobby, you }, games, join, times) {
         h("h2", null, "Waiting for a player", all.some(({ clock }) => clock) || times.speed ? drawSpeeds(times) : null),
         open.length > 0
             ? h("ul", { class: "card list open", key: "open" }, open.map(draw))
-            : h("p", { class: "muted empty", key: "no open" }, times.speed ? `No ${times.speed} room waits for a player.` : emptyText(lobby !== null, playing.length > 0)),
+            : h("p", { class: ["muted empty", lobby === null && "awaited"], key: "no open" }, times.speed ? `No ${times.speed} room waits for a player.` : emptyText(lobby !== null, playing.length > 0)),
         playing.length > 0 ? h("h2", null, "Being played") : null,
         playing.length > 0 ? h("ul", { class: "card list playing", key: "playing" }, playing.map(draw)) : null,
     );

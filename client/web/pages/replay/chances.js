@@ -45,7 +45,8 @@ export class ChanceView {
         return this.#graph?.draw({
             chances,
             marks: Object.fromEntries(marks),
-            spent_ms: match.spent_ms ?? [],
+            // With a clock the graph of the times has them.
+            spent_ms: match.clock ? [] : (match.spent_ms ?? []),
             shown,
             go,
             textOf: (ply) => (ply > 0 && moves[ply - 1] ? numberedMove(moves[ply - 1], ply - 1) : "Start"),
@@ -66,8 +67,10 @@ export class ChanceView {
     drawBar(match, loaded, analysis, shown, bottom) {
         const chances = chancesOf(match, loaded, analysis);
         // A ply without a search has the chance of the last search before it.
-        const chance = chances.slice(0, shown + 1).findLast((each) => each !== null) ?? null;
-        if (chance === null || !this.#load()) return null;
+        const searched = chances.slice(0, shown + 1).findLast((each) => each !== null) ?? null;
+        if (searched === null || !this.#load()) return null;
+        const over = shown === match.moves.length ? match.over : null;
+        const chance = over ? (this.#module?.chanceAtEnd(over) ?? null) : searched;
         const names = [0, 1].map((seat) => sideName(match.view, seat));
         return this.#module?.drawChanceBar({ chance, bottom, names, colours: sideColours(match.view) });
     }

@@ -260,13 +260,27 @@ function isCapture({ description, views }, ply) {
     return Object.entries(before.pieces).some(([cell, kind]) => kinds[kind]?.side === opponent && after.pieces[cell] !== kind);
 }
 
+/** Where the player of a seat is: in the room, on another page of this server, or on none. @typedef {"here" | "elsewhere" | "gone"} Whereabouts */
+
 /**
- * The seats whose players have come or gone.
- * @param {boolean[] | null} before whether each seat was connected; null when unknown
- * @param {boolean[]} after
- * @returns {{seat: number, isOnline: boolean}[]}
+ * Where the player of a seat is.
+ * @param {NonNullable<Room["presence"]>} presence
+ * @param {number} seat
+ * @returns {Whereabouts}
+ */
+export function whereabouts({ seats, elsewhere }, seat) {
+    if (seats[seat]) return "here";
+    return elsewhere.includes(seat) ? "elsewhere" : "gone";
+}
+
+/**
+ * The seats whose players have come or gone, with where they are now.
+ * @param {Room["presence"]} before null when unknown
+ * @param {NonNullable<Room["presence"]>} after
+ * @returns {{seat: number, where: Whereabouts}[]}
  */
 export function presenceChanges(before, after) {
     if (before === null) return [];
-    return after.flatMap((isOnline, seat) => (isOnline === before[seat] ? [] : [{ seat, isOnline }]));
+    const seats = after.seats.map((_, seat) => ({ seat, where: whereabouts(after, seat) }));
+    return seats.filter(({ seat, where }) => where !== whereabouts(before, seat));
 }

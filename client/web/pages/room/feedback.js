@@ -5,19 +5,22 @@
  * @import {App} from "../../shell/app.js"
  * @import {Model, Room} from "../../shell/model.js"
  * @import {EventMessage, HiddenMessage} from "../../shell/protocol.js"
+ * @import {Whereabouts} from "./events.js"
  */
 
 import { playSound } from "./bell.js";
 import { setting } from "../../shell/settings.js";
 import { BARRED_TEXT } from "./actions.js";
 import { isOneScreen, mySeat, viewerSeat } from "./viewer.js";
-import { historyLines, isTurnNew, logLine, presenceChanges, soundsFor, toastText } from "./events.js";
+import { historyLines, isTurnNew, logLine, presenceChanges, soundsFor, toastText, whereabouts } from "./events.js";
 import { occupantName, versus } from "../../shell/words.js";
 
 /** A line of the log, after the event with the number `v`. @typedef {{v: number, key: string, text: string}} LogLine */
 
 /** Maximum number of lines in the log; older lines are dropped. */
 const MAX_LOG_LINES = 100;
+/** Where a player is now, as the log says it. @type {Record<Whereabouts, string>} */
+const WHERE_TEXTS = { here: "is back", elsewhere: "is on another page of this server", gone: "has no connection" };
 /** A player counts as gone after this time without a connection, in milliseconds, because a reload is short. */
 const GONE_AFTER_MS = 4000;
 
@@ -26,10 +29,10 @@ export class RoomFeedback {
     lines = [];
     #app;
     #lineCount = 0;
-    /** The timers of the seats whose players have just lost their connection. @type {Map<number, number>} */
+    /** The timers of the seats whose players have just left the room. @type {Map<number, number>} */
     #timers = new Map();
-    /** The seats whose players are gone. @type {Set<number>} */
-    #gone = new Set();
+    /** The seats of which the log says where the absent player is, and where. @type {Map<number, Whereabouts>} */
+    #away = new Map();
 
     /** @param {App} app */
     constructor(app) {
@@ -77,38 +80,41 @@ export class RoomFeedback {
         if (room.match && !isOneScreen(room) && isTurnNew(before, room))
             notifyTurn(room.id, `${room.description?.title ?? ""}: ${versus(room.match.seats)}`);
         if (room.presence !== before.presence && room.presence)
-            for (const { seat, isOnline } of presenceChanges(before.presence?.seats ?? null, room.presence.seats))
-                this.#onPresence(seat, isOnline);
+            for (const { seat, where } of presenceChanges(before.presence, room.presence)) this.#onPresence(seat, where);
     }
 
     /**
      * @param {number} seat
-     * @param {boolean} isOnline
+     * @param {Whereabouts} where
      */
-    #onPresence(seat, isOnline) {
+    #onPresence(seat, where) {
         clearTimeout(this.#timers.get(seat));
         this.#timers.delete(seat);
         if (seat === mySeat(this.#app.model)) return;
-        if (this.#app.model.room?.seats[seat]?.kind === "ai") return void this.#gone.delete(seat); // it keeps the seat
-        if (!isOnline) this.#timers.set(seat, window.setTimeout(() => this.#writeGone(seat), GONE_AFTER_MS));
-        else if (this.#gone.delete(seat)) this.#writePresence(seat, "is back");
+        if (this.#app.model.room?.seats[seat]?.kind === "ai") return void this.#away.delete(seat); // it keeps the seat
+        if (where !== "here") this.#timers.set(seat, window.setTimeout(() => this.#writeAway(seat), GONE_AFTER_MS));
+        else if (this.#away.delete(seat)) this.#writePresence(seat, where);
     }
 
     /** @param {number} seat */
-    #writeGone(seat) {
+    #writeAway(seat) {
         this.#timers.delete(seat);
-        this.#gone.add(seat);
-        this.#writePresence(seat, "has no connection");
+        const { room } = this.#app.model;
+        if (!room?.presence) return;
+        const where = whereabouts(room.presence, seat);
+        if (where === this.#away.get(seat)) return;
+        this.#away.set(seat, where);
+        this.#writePresence(seat, where);
     }
 
     /**
      * @param {number} seat
-     * @param {string} text
+     * @param {Whereabouts} where
      */
-    #writePresence(seat, text) {
+    #writePresence(seat, where) {
         const { room } = this.#app.model;
         if (!room?.seats[seat]) return;
-        this.#addLine(room.v, `${occupantName(room.seats[seat])} ${text}`);
+        this.#addLine(room.v, `${occupantName(room.seats[seat])} ${WHERE_TEXTS[where]}`);
         this.#app.update();
     }
 

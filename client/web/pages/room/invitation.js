@@ -62,8 +62,8 @@ export class Invitation {
             { class: "invite card", "aria-label": "Invitation", key: "host" },
             h("h2", null, "Invite a friend"),
             h("p", { class: "muted" }, `${this.#share.hasCode ? "Send the link, or let your friend scan the code." : "Send the link."} The match starts as soon as your friend presses Play.`),
-            this.#drawHostName(),
             this.#share.drawLarge(),
+            this.#drawHostName(),
             h("p", { class: "muted" }, WHO_FINDS[room.description?.visibility ?? ""] ?? null),
             permits(this.#app.model, "add_ai")
                 ? h("div", { class: "or-ai" }, h("span", { class: "muted" }, "or put an AI here:"), drawAiForm(seat))

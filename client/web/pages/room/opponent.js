@@ -181,20 +181,30 @@ function goneText(app, room, absence) {
     const viewerSeat = mySeat(app.model);
     const seat = [0, 1].find((each) => each !== viewerSeat && absence.secondsLeft(each) !== null);
     if (seat === undefined || !room.match || room.match.over) return null;
-    const name = occupantName(room.seats[seat]);
-    if (viewerSeat === null) {
-        const gone = [0, 1].filter((each) => absence.secondsLeft(each) !== null);
-        const names = gone.map((each) => occupantName(room.seats[each]));
-        return names.length > 1 ? `${names.join(" and ")} have gone.` : `${name} has gone.`;
-    }
+    if (viewerSeat === null)
+        return [0, 1]
+            .filter((each) => absence.secondsLeft(each) !== null)
+            .map((each) => awayText(room, each))
+            .join(" ");
+    const away = awayText(room, seat);
     if (CLAIMS.some(({ t }) => permits(app.model, t)))
-        return `${name} has gone.${permits(app.model, "claim_win") ? "" : " Your side cannot win any more."}`;
-    if (permits(app.model, "abort")) return `${name} has gone. You may abort the match.`;
+        return `${away}${permits(app.model, "claim_win") ? "" : " Your side cannot win any more."}`;
+    if (permits(app.model, "abort")) return `${away} You may abort the match.`;
     const seconds = absence.secondsLeft(seat) ?? 0;
     const isMyMove = legalMoves(room).length > 0;
     const left = seconds > 0 || !isMyMove ? `in ${seconds} s` : "";
     const when = [left, isMyMove ? "after your move" : ""].filter((condition) => condition !== "");
-    return `${name} has gone. You may claim the match ${when.join(" and ")}.`;
+    return `${away} You may claim the match ${when.join(" and ")}.`;
+}
+
+/**
+ * Where the player of a seat is, who is not in the room: "Ada has gone."
+ * @param {Room} room
+ * @param {number} seat
+ */
+function awayText(room, seat) {
+    const where = room.presence?.elsewhere.includes(seat) ? "is on another page of this server" : "has gone";
+    return `${occupantName(room.seats[seat])} ${where}.`;
 }
 
 /**

@@ -163,7 +163,8 @@ export class RoomPage {
         if (!room?.description) return "Plyroom";
         const players = room.seats.filter((occupant) => occupant !== null);
         const subject = `${room.description.title}${players.length > 0 ? `: ${versus(players)}` : ""}`;
-        const turn = legalMoves(room).length > 0 ? `Your turn${this.#parts.clock.shown?.titleTime(room) ?? ""} – ` : "";
+        // The title calls for a move only when the board is there to take it.
+        const turn = legalMoves(room).length > 0 && this.#hasParts(room) ? `Your turn${this.#parts.clock.shown?.titleTime(room) ?? ""} – ` : "";
         return `${turn}${subject} – Plyroom`;
     }
 

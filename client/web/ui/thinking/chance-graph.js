@@ -4,11 +4,12 @@
  * figures.
  *
  * @import {Content, VNode} from "../../shell/elements.js"
+ * @import {MatchResult} from "../../shell/protocol.js"
  */
 
 import { h } from "../../shell/elements.js";
 import { loadStyleSheet } from "../../shell/style-sheets.js";
-import { durationText } from "../../shell/words.js";
+import { durationText, isDraw } from "../../shell/words.js";
 
 /** How much a move lost, with its sign and its word. @typedef {{sign: string, word: "inaccuracy" | "mistake" | "blunder"}} MoveMark */
 /**
@@ -94,6 +95,17 @@ export function drawChanceBar({ chance, bottom, names, colours }) {
         { key: "chance-bar", class: "chance-bar", role: "img", "aria-label": label, title: label, "--above": colours[1 - bottom] ?? null },
         h("span", { "--fraction": (below / 100).toFixed(2), "--below": colours[bottom] ?? null }),
     );
+}
+
+/**
+ * What the bar shows at the end of a match: the chance of the first side, in percent; null where the
+ * match has no result.
+ * @param {MatchResult} over
+ * @returns {number | null}
+ */
+export function chanceAtEnd(over) {
+    if (over.winner !== null) return over.winner === 0 ? 100 : 0;
+    return isDraw(over) ? 50 : null;
 }
 
 /**

@@ -10,7 +10,7 @@
 import { h } from "../../shell/elements.js";
 import { headPly } from "../../shell/model.js";
 import { numberedMove, sideColours, sideName } from "../../shell/words.js";
-import { ChanceGraph, drawChanceBar } from "./chance-graph.js";
+import { ChanceGraph, chanceAtEnd, drawChanceBar } from "./chance-graph.js";
 import { seatOf } from "../moves.js";
 
 export class LiveChance {
@@ -30,7 +30,8 @@ export class LiveChance {
         const board = room.description?.view;
         const moves = room.match?.moves ?? [];
         const chances = chancesOf(room);
-        const chance = chances.slice(0, shown + 1).findLast((each) => each !== null) ?? null;
+        const over = shown === headPly(room) ? room.match?.over : null;
+        const chance = over ? chanceAtEnd(over) : (chances.slice(0, shown + 1).findLast((each) => each !== null) ?? null);
         const names = [0, 1].map((seat) => sideName(board, seat));
         const isLine = chances.filter((each) => each !== null).length > 1;
         const drawn = isLine
