@@ -17,6 +17,7 @@ from server.process import lean
 # isort: split
 import structlog
 
+from engine.pool.compile_queue import WarmState
 from engine.pool.pool import Pool
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import best_known_first, production_ids
@@ -179,7 +180,14 @@ def _pool(settings: Settings) -> AbstractAsyncContextManager[Pool | None]:
     """The pool of this node, which compiles the best known games first when it is idle."""
     if not settings.workers:
         return contextlib.nullcontext()
-    return Pool(settings.workers, warm=best_known_first(production_ids()))
+
+    def log_trouble(game_id: str, state: WarmState) -> None:
+        error = pool.compile_error(game_id)
+        if error is not None and state in ("cold", "failed"):
+            log.error("game not compiled", game=game_id, state=state, error=str(error))
+
+    pool = Pool(settings.workers, warm=best_known_first(production_ids()), on_warm=log_trouble)
+    return pool
 
 
 def _notice_eof(loop: asyncio.AbstractEventLoop, end_of_input: asyncio.Event) -> None:

@@ -30,6 +30,7 @@ class StepStatus:
     """The state of one step of a game."""
 
     state: WarmState = "cold"
+    #: Why the step failed or, while it is cold, why it pauses until `retry_s`.
     error: SearchError | None = None
     tries: int = 0
     cpu_ms: int = 0
@@ -42,8 +43,8 @@ class CompileQueue:
     """The state of every step, and the order of those still to compile.
 
     `idle_games` are compiled without a request. The queue calls `on_change(game, state)` at each
-    change of the state of a game's search, and `on_settled(game)` when a step of a game is ready or
-    has failed.
+    change of the state of a game's search, and `on_settled(game)` when a step of a game is ready,
+    has failed, or pauses.
     """
 
     def __init__(
@@ -132,6 +133,15 @@ class CompileQueue:
         """Makes a step cold again, to be tried again at loop time `until_s`; others come first."""
         self.status(key).retry_s = until_s
         self.set_state(key, "cold")
+
+    def pause(self, key: Key, until_s: float, error: SearchError) -> None:
+        """Postpones a step whose processes keep dying; who waits for it does not wait for that."""
+        status = self.status(key)
+        status.retry_s = until_s
+        self.set_state(key, "cold", error)
+        status.settled.set()
+        status.settled.clear()
+        self._on_settled(key[0])
 
     def next_retry_s(self) -> float | None:
         """The loop time in seconds at which the next postponed step is tried again."""

@@ -170,7 +170,8 @@ class Pool:
     # --- compiling
 
     async def warm(self, game_id: str, *, idle: bool = False) -> None:
-        """Compiles a game and returns when its search is ready; raises SearchFailed if it fails.
+        """Compiles a game and returns when its search is ready; raises SearchFailed if it fails or
+        its compilation pauses.
 
         The pool compiles it before all other cold games. With `idle` it compiles the game at idle
         priority, once no other game is requested.
@@ -180,8 +181,9 @@ class Pool:
         else:
             self._warmer.request(game_id)
         await self._warmer.wait_until_settled(game_id)
-        if self.warm_state(game_id) == "failed":
-            raise self._warmer.error(game_id)
+        error = self.compile_error(game_id)
+        if error is not None:
+            raise error
 
     def expect(self, game_id: str) -> None:
         """Announces searches of this game, so that it is compiled before unrequested games."""
@@ -190,6 +192,10 @@ class Pool:
     def warm_state(self, game_id: str) -> WarmState:
         """The state of a game's search: cold (not compiled yet), warming, warm or failed."""
         return self._warmer.state(game_id)
+
+    def compile_error(self, game_id: str) -> SearchError | None:
+        """Why a game's search is not compiled and, for now, not being compiled; else None."""
+        return self._warmer.error(game_id)
 
     def is_warm(self, game_id: str) -> bool:
         """Whether a game's search is compiled.

@@ -81,7 +81,8 @@ class Quarantine:
         )
         return GameQuarantined(
             f"{game_id} gets no more searches {end}: "
-            f"{FAULTS_IN_A_ROW} failed in a row, the last one with: {record.reason}"
+            f"{FAULTS_IN_A_ROW} failed in a row, the last one with: {record.reason}",
+            record.until_s - now_s,
         )
 
     def _record(

@@ -38,13 +38,14 @@ class Readiness:
     def error(self, job: Job) -> SearchError | None:
         """The error with which the job must fail, because its game cannot be compiled.
 
-        If the only reason is that the game's files have been edited, a worker that loaded the old
-        rules may still search them uncompiled.
+        A job that may be answered uncompiled fails only for a fault of the game itself: not while
+        compiling pauses, and not if the game's files have been edited, for a worker that loaded the
+        old rules may still search them.
         """
-        if self._warmer.state(job.game) != "failed":
-            return None
         error = self._warmer.error(job.game)
-        return None if isinstance(error, RulesChanged) and may_answer_uncompiled(job) else error
+        if self._warmer.state(job.game) == "failed" and not isinstance(error, RulesChanged):
+            return error
+        return None if may_answer_uncompiled(job) else error
 
     def is_searchable(self, job: Job, now_s: float) -> bool:
         """Whether the job can be searched now; if not, it waits for the compiled search.
@@ -54,7 +55,8 @@ class Readiness:
         """
         if may_answer_uncompiled(job):
             return True
-        is_solver_settled = not job.solver_nodes or self._warmer.is_settled(job.game, "solver")
+        needs_solver = bool(job.solver_nodes) and self._warmer.error(job.game, "solver") is None
+        is_solver_settled = not needs_solver or self._warmer.is_settled(job.game, "solver")
         return self._is_loadable(job, now_s) and is_solver_settled
 
     def is_uncompiled_at(self, slot: WorkerSlot, job: Job, now_s: float) -> bool:

@@ -1,6 +1,8 @@
 """The warmer compiles games in a separate process, one step of one game at a time.
 
-`compile_queue` decides the order.
+`compile_queue` decides the order. A slow or busy machine may take as long as it needs: a process
+hangs when its processor time stands still, not when it is late. A step whose processes died or hung
+is tried again after a pause, because another program may have taken the memory or the processor.
 """
 
 import asyncio
@@ -15,12 +17,22 @@ from engine.rules.registry import load_game
 from engine.search import uncompiled
 from engine.search.job import RulesChanged, SearchError, SearchFailed
 
-#: Number of processes that may die or hang while compiling a step before the step fails.
+#: Number of processes in a row that may die or hang while compiling a step before it pauses. After
+#: a pause one more is enough for the next pause.
 COMPILE_TRIES = 3
-#: Seconds that a step may take to compile.
-COMPILE_TIMEOUT_S = 120.0
-#: Seconds that a step may take to compile at idle priority.
-IDLE_COMPILE_TIMEOUT_S = 1200.0
+#: Length of a step's first pause, in seconds. Each further pause is twice as long, up to
+#: MAX_PAUSE_S.
+FIRST_PAUSE_S = 60.0
+#: Maximum length of a pause, in seconds.
+MAX_PAUSE_S = 3600.0
+#: Seconds after which a compilation hangs if its processor time has not grown by STANDSTILL_CPU_MS.
+#: With 40 busy processes beside it on two cores, an idle compilation still gets six times as much.
+STANDSTILL_S = 300.0
+#: The growth that counts, in milliseconds: more than the process's own heartbeats take meanwhile.
+STANDSTILL_CPU_MS = 250
+#: Processor time after which a compilation does not end, in milliseconds. Here chess takes 10 s; a
+#: machine that is a hundred times slower stays below it.
+COMPILE_CPU_MS = 1_800_000
 
 MakeProcess = Callable[
     [Callable[[WorkerProcess, WorkerMessage], None], Callable[[WorkerProcess], None]], WorkerProcess
@@ -46,14 +58,26 @@ class _Running:
     key: Key
     is_idle: bool
     answer: asyncio.Future[SearchError | None]
+    #: Expires when the compilation hangs.
+    standstill: asyncio.Timeout
+    #: The processor time at the last growth that counted, in milliseconds.
+    grown_ms: int = 0
+
+    def on_cpu_time(self, cpu_ms: int) -> None:
+        """Waits for the compilation as long as its processor time grows, up to COMPILE_CPU_MS."""
+        if cpu_ms > COMPILE_CPU_MS:
+            self.answer.set_exception(TimeoutError())
+        elif cpu_ms - self.grown_ms >= STANDSTILL_CPU_MS and not self.standstill.expired():
+            self.grown_ms = cpu_ms
+            self.standstill.reschedule(_now_s() + STANDSTILL_S)
 
 
 class Warmer:
     """Compiles games; `run` is its task. It compiles `idle_games` without a request.
 
     It calls `on_change(game, state)` at each change of the state of a game's search,
-    `on_settled(game)` when a step of a game is ready or has failed, and `on_end` when its process
-    dies.
+    `on_settled(game)` when a step of a game is ready, has failed, or pauses, and `on_end` when its
+    process dies.
     """
 
     def __init__(
@@ -78,11 +102,10 @@ class Warmer:
         """The state of a game's search."""
         return self._queue.state(game_id)
 
-    def error(self, game_id: str) -> SearchError:
-        """A copy of the error of a game whose search failed to compile."""
-        error = self._queue.status((game_id, "search")).error
-        assert error is not None, "only a step that failed has an error"
-        return type(error)(str(error))
+    def error(self, game_id: str, step: Step = "search") -> SearchError | None:
+        """A copy of the error of a step that failed or pauses; None for any other step."""
+        error = self._queue.status((game_id, step)).error
+        return None if error is None else type(error)(str(error))
 
     def is_settled(self, game_id: str, step: Step) -> bool:
         """Whether the step is ready or has failed, so that there is nothing to wait for."""
@@ -114,7 +137,7 @@ class Warmer:
             self._has_work.set()
 
     async def wait_until_settled(self, game_id: str) -> None:
-        """Returns when a game's search is ready or has failed."""
+        """Returns when a game's search is ready, has failed, or pauses."""
         await self._queue.status((game_id, "search")).settled.wait()
 
     def forget(self, game_id: str) -> None:
@@ -151,7 +174,8 @@ class Warmer:
         """Compiles one step and settles it; false if the process died or the step was preempted."""
         status = self._queue.status(key)
         answer: asyncio.Future[SearchError | None] = asyncio.get_running_loop().create_future()
-        self._running = running = _Running(key, is_idle, answer)
+        standstill = asyncio.timeout(STANDSTILL_S)
+        self._running = running = _Running(key, is_idle, answer, standstill)
         status.cpu_ms = 0
         self._queue.set_state(key, "warming")
         requested = self._queue.next_request(_now_s())
@@ -164,7 +188,7 @@ class Warmer:
                 CompileCommand(key[0], load_game(key[0]).digest, idle=is_idle, step=key[1])
             )
         try:
-            async with asyncio.timeout(IDLE_COMPILE_TIMEOUT_S if is_idle else COMPILE_TIMEOUT_S):
+            async with standstill:
                 error = await answer
         except _Preempted:
             self._queue.set_state(key, "cold")
@@ -173,19 +197,25 @@ class Warmer:
             self._queue.postpone(key, _now_s() + LOCK_RETRY_S)
             return True
         except (EOFError, TimeoutError):
-            status.tries += 1
-            if status.tries >= COMPILE_TRIES:
-                self._queue.settle(
-                    key,
-                    SearchFailed(f"{status.tries} processes died or hung while compiling {key[0]}"),
-                )
-            else:
-                self._queue.set_state(key, "cold")
+            self._on_loss(key)
             return False
         finally:
             self._running = None
         self._queue.settle(key, error)
         return True
+
+    def _on_loss(self, key: Key) -> None:
+        """Has a step tried again, at once or after a pause, whose process died or hung."""
+        status = self._queue.status(key)
+        status.tries += 1
+        pauses = status.tries - COMPILE_TRIES
+        if pauses < 0:
+            self._queue.set_state(key, "cold")
+            return
+        pause_s = min(FIRST_PAUSE_S * 2.0 ** min(pauses, 30), MAX_PAUSE_S)
+        count = f"{status.tries} processes died or hung while compiling {key[0]}"
+        error = SearchFailed(f"{count}: it is compiled again after {pause_s:.0f} s")
+        self._queue.pause(key, _now_s() + pause_s, error)
 
     def _preempts(self, key: Key, running: _Running) -> bool:
         return self._queue.preempts(key, running.key, running.is_idle)
@@ -208,6 +238,7 @@ class Warmer:
                 running.answer.set_result(None if message.error is None else kind(message.error))
             case Compiling():
                 self._queue.status(running.key).cpu_ms = message.cpu_ms
+                running.on_cpu_time(message.cpu_ms)
             case _:
                 pass
 

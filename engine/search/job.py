@@ -1,5 +1,6 @@
 """Requests to the search and its answers: plain data that crosses pipes between processes."""
 
+import math
 from typing import Literal, get_args
 
 from msgspec import Struct
@@ -237,5 +238,10 @@ class SearchFailed(SearchError):
 
 class GameQuarantined(SearchFailed):
     """The game is refused: too many of its searches failed in a row, or one of its rules never
-    returned. It lasts until the rules change, the process ends, or the quarantine is over.
+    returned. It lasts until the rules change, the process ends, or the quarantine is over in
+    `left_s` seconds.
     """
+
+    def __init__(self, message: str, left_s: float = math.inf) -> None:
+        super().__init__(message)
+        self.left_s = left_s

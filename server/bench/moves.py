@@ -262,8 +262,7 @@ async def memory_per_match(folder: Path, matches: int, make: MakePair = make_pai
     """The resident memory of a live match with both sockets open and one move played, in bytes: the
     growth of the server's memory divided by `matches`.
     """
-    environment = {**UNLIMITED_ENVIRON, "PLYROOM_ROOMS_BURST": "100000"}
-    async with spawn(*server_command(folder), environment=environment) as server:
+    async with spawn(*server_command(folder), environment=UNLIMITED_ENVIRON) as server:
         warm = await play(server.port, server.pid, make_pair, 20, 1.0, None)
         assert warm.moves, "no pair played"
         while not _have_rooms_closed(server):

@@ -28,6 +28,8 @@ FAREWELL = "Stopping.\n"
 UNLIMITED_ENVIRON = {
     "PLYROOM_MESSAGES_PER_S": "100000",
     "PLYROOM_MESSAGES_BURST": "100000",
+    "PLYROOM_ROOMS_PER_MINUTE": "1000000",
+    "PLYROOM_ROOMS_BURST": "1000000",
     "PLYROOM_ROOM_IDLE_S": "5",
     **{f"PLYROOM_{name.upper()}": str(value) for name, value in limits.NO_LIMITS.items()},
 }

@@ -38,6 +38,10 @@ THINKING_EVERY_MS = 100
 #: Default time of a strategy's move, in ms.
 STRATEGY_MS = 2_000
 
+#: Longest quarantine of a game whose end an AI waits for, in seconds. A busy machine loses the
+#: searches of faultless games too, and its first quarantines are 60 and 120 s.
+MAX_QUARANTINE_S = 120.0
+
 #: Time between two attempts while no engine is connected, in seconds.
 ABSENT_RETRY_S = 0.5
 
@@ -255,7 +259,8 @@ async def find_move(
     """Searches for the AI seat's move; returns its command, and its analysis as JSON.
 
     Returns an AiFailure after `ai_tries` failed searches, and at once if a strategy fails, if the
-    rules have changed, or if the game is in quarantine. While no engine is connected it waits.
+    rules have changed, or if the game is in quarantine for more than MAX_QUARANTINE_S. While no
+    engine is connected, or the quarantine is short, it waits.
     """
     time_ms = time_for_move(match)
     strategy_ms = round(1000 * ports.settings.strategy_move_s)
@@ -281,6 +286,12 @@ async def find_move(
             continue
         except (RulesChanged, GameQuarantined, StrategyFailed) as error:
             reason = _reason(error)
+            if isinstance(error, GameQuarantined) and error.left_s <= MAX_QUARANTINE_S:
+                log.warning("search waits", room=room.id, game=job.game, wait=str(error))
+                reporter.report_waiting(True, "waits: the server was too busy to search this game")
+                await asyncio.sleep(error.left_s)
+                tries, is_absent = 0, False
+                continue
             if match.clock is not None and match.position is not None and reason == LATE:
                 # The clock gave it less time than it may have elsewhere.
                 move = match.position.tokens()[0]

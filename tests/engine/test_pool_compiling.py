@@ -210,6 +210,39 @@ async def test_a_cold_game_is_played_uncompiled(
         assert not (await own_pool.search(job_of("pooled", level=3))).info.warming
 
 
+async def test_a_game_whose_compiler_dies_is_played_uncompiled(
+    plug_in: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The processes that compile a game keep dying: its levels and personas play on, uncompiled.
+
+    A job with its own limits fails and says why, and does not wait for the next try.
+    """
+    plug_in("pooled", f"{SOURCE}# its compiler dies {RUN}\n")
+    send = WorkerProcess.send
+
+    def kill(process: WorkerProcess, command: WorkerCommand) -> None:
+        if isinstance(command, CompileCommand):
+            process.kill()
+        else:
+            send(process, command)
+
+    monkeypatch.setattr(WorkerProcess, "send", kill)
+    async with Pool(workers=1, warm=()) as own_pool:
+        waiting = asyncio.create_task(own_pool.search(job_of("pooled", limit=Limit(depth=2))))
+        dying = "3 processes died or hung while compiling pooled: .* again after 60 s"
+        with pytest.raises(SearchFailed, match=dying):
+            await own_pool.warm("pooled")
+        with pytest.raises(SearchFailed, match=dying):
+            await waiting
+        for job in (job_of("pooled", level=3), replace(job_of("pooled"), persona="average")):
+            result = await own_pool.search(job)
+            assert result.move
+            assert result.info.warming
+        with pytest.raises(SearchFailed, match=dying):
+            await own_pool.search(job_of("pooled", limit=Limit(depth=2)))
+        assert own_pool.warm_percent("pooled") < 100, "rooms say that it is not ready"
+
+
 @pytest.mark.parametrize("loss", [pytest.param("damaged", marks=pytest.mark.long), "missing"])
 async def test_a_game_that_the_cache_has_lost(
     plug_in: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch, loss: str

@@ -40,8 +40,10 @@ def test_a_game_whose_workers_are_lost_gets_another_try() -> None:
         assert not quarantine.record_loss("chess", "a", "killed", now_s, now_s), "an earlier search"
         quarantine.record_answer("chess", "a", now_s)
         end_s = now_s
-        while quarantine.error("chess", "a", end_s) is not None:
+        while (error := quarantine.error("chess", "a", end_s)) is not None:
+            last_s = end_s + error.left_s
             end_s += 1
+        assert last_s == end_s
         pauses.append(end_s - now_s)
         now_s = end_s
     assert pauses[0] == FIRST_PAUSE_S

@@ -6,15 +6,27 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from engine.compiler import code_cache
 from engine.pool.compile_queue import WarmState
 from engine.pool.messages import CompileCommand, Compiled, Compiling, Step, WorkerMessage
 from engine.pool.process import WorkerProcess
-from engine.pool.warmer import COMPILE_TRIES, Warmer
+from engine.pool.readiness import Readiness
+from engine.pool.warmer import (
+    COMPILE_CPU_MS,
+    COMPILE_TRIES,
+    FIRST_PAUSE_S,
+    MAX_PAUSE_S,
+    STANDSTILL_CPU_MS,
+    STANDSTILL_S,
+    Warmer,
+)
 from engine.rules.measured import measured_of
 from engine.rules.registry import load_game
-from engine.search.job import RulesChanged, SearchError, SearchFailed
+from engine.search.job import Limit, RulesChanged, SearchError, SearchFailed
+from tests.support.pools import job_of
+from tests.support.virtual_time import run_virtual
 
 #: The id of a game and a step of its compilation.
 Key = tuple[str, Step]
@@ -114,8 +126,7 @@ def run_warmer(monkeypatch: pytest.MonkeyPatch) -> Any:
         monkeypatch.setattr(code_cache, "is_ready", is_ready)
         task = asyncio.create_task(pool.warmer.run())
         try:
-            async with asyncio.timeout(60):
-                yield pool
+            yield pool
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
@@ -252,16 +263,102 @@ async def test_progress_is_measured_in_processor_time(run_warmer: Any) -> None:
         assert pool.warmer.percent("chess") == pool.warmer.percent("hex") == 100
 
 
-async def test_a_compiler_that_dies_is_restarted_a_few_times(run_warmer: Any) -> None:
-    """After COMPILE_TRIES deaths of its compiler a game has failed; the next game is compiled."""
-    async with run_warmer("chess", "hex") as pool:
+def test_a_compiler_that_dies_is_restarted_later(run_warmer: Any) -> None:
+    """After COMPILE_TRIES deaths of its compiler a game pauses, and the next game is compiled.
+
+    It is compiled again after the pause. Each further death doubles the pause, up to MAX_PAUSE_S.
+    Who waits for the game does not wait for the end of a pause.
+    """
+
+    async def run() -> None:
+        now_s = asyncio.get_running_loop().time
+        async with run_warmer("chess", "hex") as pool:
+            for number in range(COMPILE_TRIES):
+                assert await pool.next_command() == ("chess", "search")
+                waiting = asyncio.create_task(pool.warmer.wait_until_settled("chess"))
+                await run_pending_tasks()
+                assert not waiting.done(), number
+                pool.processes[-1].die()
+            assert await pool.next_command() == ("hex", "search")
+            pool.finish()
+            await waiting
+            assert pool.deaths == COMPILE_TRIES
+            pauses_s = []
+            for number in range(8):
+                assert pool.warmer.state("chess") == "cold"
+                deaths = f"{COMPILE_TRIES + number} processes died"
+                assert deaths in str(pool.warmer.error("chess"))
+                begun_s = now_s()
+                pool.warmer.request("chess")
+                assert await pool.next_command() == ("chess", "search")
+                assert pool.warmer.error("chess") is None
+                pauses_s.append(now_s() - begun_s)
+                pool.processes[-1].die()
+                await run_pending_tasks()
+            expected = [min(FIRST_PAUSE_S * 2**number, MAX_PAUSE_S) for number in range(8)]
+            assert pauses_s == pytest.approx(expected)
+            await pool.next_command()
+            pool.finish()
+            await pool.warmer.wait_until_settled("chess")
+            assert pool.warmer.state("chess") == "warm"
+            assert pool.settled[-1] == "chess"
+
+    run_virtual(run())
+
+
+async def test_an_analysis_does_not_wait_for_a_solver_that_pauses(run_warmer: Any) -> None:
+    """A job that asks the solver waits while it is compiled, but not for the end of its pause."""
+    job = replace(job_of("othello", limit=Limit(depth=2)), use="analysis", solver_nodes=1000)
+    async with run_warmer(cached={("othello", "search")}) as pool:
+        readiness = Readiness(pool.warmer)
+        readiness.request(job, load_game("othello"))
         for _ in range(COMPILE_TRIES):
-            assert await pool.next_command() == ("chess", "search")
+            assert await pool.next_command() == ("othello", "solver")
+            assert not readiness.is_searchable(job, 0.0)
             pool.processes[-1].die()
-        assert await pool.next_command() == ("hex", "search")
-        assert pool.warmer.state("chess") == "failed"
-        assert "died" in str(pool.warmer.error("chess"))
-        assert pool.deaths == COMPILE_TRIES
+        await run_pending_tasks()
+        assert readiness.error(job) is None
+        assert readiness.is_searchable(job, 0.0)
+        assert pool.settled[-1] == "othello", "the pool searches it now"
+
+
+@pytest.mark.parametrize("is_idle", [True, False])
+def test_a_slow_machine_compiles_as_long_as_it_needs(run_warmer: Any, is_idle: bool) -> None:
+    """A compilation goes on for hours while its processor time grows, however slowly.
+
+    A process that stands still for STANDSTILL_S, or has used COMPILE_CPU_MS, is replaced.
+    """
+
+    async def run() -> None:
+        async with run_warmer(*(["chess"] if is_idle else [])) as pool:
+            if not is_idle:
+                pool.warmer.request("chess")
+            await pool.next_command()
+            for beat in range(100):
+                await asyncio.sleep(STANDSTILL_S - 1)
+                pool.processes[-1].report(Compiling("chess", (beat + 1) * STANDSTILL_CPU_MS))
+            assert len(pool.commands) == len(pool.processes) == 1
+            # Its heartbeats are no progress.
+            begun_s = asyncio.get_running_loop().time()
+            next_command = asyncio.create_task(pool.next_command())
+            while not next_command.done():
+                pool.processes[-1].report(Compiling("chess", 101 * STANDSTILL_CPU_MS - 1))
+                await asyncio.sleep(1)
+            stood_s = asyncio.get_running_loop().time() - begun_s
+            assert stood_s == pytest.approx(STANDSTILL_S, abs=1)
+            pool.processes[-1].report(Compiling("chess", COMPILE_CPU_MS))
+            await run_pending_tasks()
+            assert len(pool.commands) == 2
+            stopped_s = asyncio.get_running_loop().time()
+            pool.processes[-1].report(Compiling("chess", COMPILE_CPU_MS + 1))
+            assert await pool.next_command() == ("chess", "search")
+            assert asyncio.get_running_loop().time() == stopped_s, "at once"
+            assert [process.is_closed for process in pool.processes] == [True, True, False]
+            pool.finish()
+            await pool.warmer.wait_until_settled("chess")
+            assert pool.warmer.state("chess") == "warm"
+
+    run_virtual(run())
 
 
 @pytest.mark.parametrize(("is_changed", "kind"), [(False, SearchFailed), (True, RulesChanged)])

@@ -2,14 +2,16 @@
 
 import asyncio
 import json
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
+from engine.pool.quarantine import MAX_PAUSE_S
 from engine.rules.registry import load_game
-from engine.search.job import Job, RulesChanged, SearchFailed
+from engine.search.job import GameQuarantined, Job, RulesChanged, SearchFailed
 from server.commands import AddAi, OfferDraw, OpenSeat, Rematch, Resign
 from server.ids import RoomId
 from server.protocol import messages as wire
@@ -180,6 +182,38 @@ async def test_an_ai_that_fails_ends_the_match() -> None:
             over = over["match"]["over"] if over["t"] == "snapshot" else over
             assert (over["how"], over["winner"]) == ("failure", None)
             assert len(fake.engines.jobs) == tries
+
+
+@virtual
+async def test_an_ai_waits_for_the_end_of_a_short_quarantine() -> None:
+    """A busy machine's first quarantine is over in a minute: the match waits and says so.
+
+    A quarantine without an end, and a long one, ends the match at once.
+    """
+    for left_s in (50.0, math.inf, MAX_PAUSE_S):
+        fake, errors = FakeServer(), [GameQuarantined("3 failed in a row", left_s)]
+
+        async def refuse(job: Job, errors: list[GameQuarantined] = errors) -> str:
+            if errors:
+                raise errors.pop()
+            return await first_legal(job)
+
+        fake.engines.answer = refuse
+        async with against_ai(fake) as (_, room, ada):
+            begun_s = asyncio.get_running_loop().time()
+            await ada.ack(ada.move(room, 0, "b2"))
+            event = await ada.until(
+                lambda m: m.get("kind") == "finished" or (m.get("seat") == 1 and "move" in m)
+            )
+            waited_s = asyncio.get_running_loop().time() - begun_s
+            waits = [m.get("wait", "") for m in ada.of("thinking")]
+            if left_s == 50:
+                assert event["kind"] == "moved"
+                assert waited_s >= 50
+                assert "waits: the server was too busy to search this game" in waits
+            else:
+                assert (event["kind"], event["how"]) == ("finished", "failure")
+                assert waited_s < 50
 
 
 @pytest.mark.parametrize("move", ["z9", "b2", "", "\u202e"])

@@ -268,8 +268,8 @@ LESSON_TEXTS: Mapping[str, Sequence[str]] = {
     ),
     "one-bound": (
         "A window takes 7 nodes, one bound 9, plain minimax 9. All find 10.",
-        "the slide takes 8 nodes, with a test after every child (one-bound-early) 7",
-        "of the four-level tree 31 and 21",
+        "the slide 8 and 31, with a test after every child (one-bound-early) 7 and 21",
+        "in the prose of 001, which cuts at an equal value too (parent-bound): 7 and 21",
     ),
     "negamax": ("the opponent has -101, not -1", "worth 1 to MIN, not 101", "so -10 to MIN"),
     "template-method": (

@@ -152,10 +152,23 @@ async def test_a_state_machine_lights_up(chromium: Browser, server: ServerProces
     async with people(chromium, server.url, DESKTOP) as (ada,):
         page = ada.page
         await ada.go("/learn/pay-off?run=0&step=1")
+        # At the end of the page its closed row stands below the tree.
+        await page.locator(".part-machine").wait_for()
+        await page.evaluate("scrollTo(0, 1e6)")
+        tree = await page.locator(".runs .tree").bounding_box()
+        row = await page.locator(".part-machine").bounding_box()
+        assert tree is not None
+        assert row is not None
+        assert tree["y"] + tree["height"] <= row["y"] + 1
         await page.locator(".part-machine summary").click()
         states = page.locator(".machine .state")
         await expect(states).to_have_count(10)
         await expect(page.locator(".machine .state.future")).to_have_count(9)
+        fill = page.locator(".machine .state.future rect").first
+        paper = await page.locator(".part-machine").evaluate(
+            "e => getComputedStyle(e).backgroundColor"
+        )
+        await expect(fill).to_have_css("fill", paper)
         await page.keyboard.press("End")
         await expect(page.locator(".machine .state.future")).to_have_count(0)
         await expect(page.locator(".machine .visits")).to_have_text(["\N{MULTIPLICATION SIGN}2"])

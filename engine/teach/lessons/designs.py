@@ -45,11 +45,16 @@ DEEP_CUT = parse_tree("max(A: 10, B: min(C: max(D: min(D1: 5, D2: 7, D3: 9), E: 
 
 
 def one_bound_sizes() -> Mapping[str, object]:
-    """Returns the nodes of the four-level tree that both places of the test need."""
-    root = TreeState.at_root(FOUR_LEVELS)
+    """Returns the nodes that both places of the test need, and those of the prose of 001."""
+    four, friends = TreeState.at_root(FOUR_LEVELS), TreeState.at_root(GREEDY_TREE)
     return {
         name: explain(root, Plan(algorithm)).counts.nodes
-        for name, algorithm in (("four", "one-bound"), ("four_early", "one-bound-early"))
+        for name, root, algorithm in (
+            ("four", four, "one-bound"),
+            ("four_early", four, "one-bound-early"),
+            ("four_prose", four, "parent-bound"),
+            ("friends_prose", friends, "parent-bound"),
+        )
     }
 
 
@@ -59,13 +64,15 @@ ONE_BOUND = Lesson(
     page="""The simplest pruning hands down one number: the best value of the parent. MAX
 has {full[A]} from A. Deep below B, at D, MIN finds {full[D1]}. With a window D has the
 {full[A]} from three plies above and skips its other leaves. With one bound it has only the
-best value of C, which has none yet. The slide evaluates the first child before its loop, and
-both its tests stand in the loop: no node stops before its second child.""",
+best value of C, which has none yet. The slide (003) evaluates the first child before its loop,
+and both its tests stand in the loop: no node stops before its second child.""",
     look_for=(
         "A window takes {full.nodes} nodes, one bound {one.nodes}, plain minimax "
         "{full.plain_nodes}. All find {full.value}.",
-        "Of the friends the slide takes {slide.nodes} nodes, with a test after every child "
-        "(one-bound-early) {early.nodes}; of the four-level tree {four} and {four_early}.",
+        "Nodes of the friends and of the four-level tree: the slide {slide.nodes} and {four}, "
+        "with a test after every child (one-bound-early) {early.nodes} and {four_early}, and so "
+        "in the prose of 001, which cuts at an equal value too (parent-bound): {friends_prose} "
+        "and {four_prose}.",
     ),
     runs=(
         Run("One bound", DEEP_CUT, Plan("one-bound"), "one", "none"),

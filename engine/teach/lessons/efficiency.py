@@ -36,8 +36,8 @@ of half the depth takes. This tree has three moves at every node and four plies:
         "The value is {best.value} each time, but the leaves are {best.leaves}, {given.leaves} "
         "or {worst.leaves}.",
         "Finding the best move first takes another search: {best.ordering} nodes, which are "
-        "counted separately. Real programs order moves by a shallower search (deepening), or by "
-        "what was good in other positions.",
+        "counted separately. Real programs order moves by a shallower search (the lesson "
+        '"Iterative deepening"), or by what was good in other positions.',
     ),
     runs=(
         Run("Best move first", EIGHTY_ONE_LEAVES, Plan("alphabeta", order="best"), "best", "none"),

@@ -85,7 +85,8 @@ depth d and takes EVAL.""",
         "CUTOFF after one ply: EVAL likes friend two ({cut[two]}). To the end U decides: "
         "{full[one]} and {full[two]}.",
         "Ask for the end first: a final state has a utility, and no estimate.",
-        "1 means that a win is guaranteed, 0 a draw, -1 that all is lost. See meaning.",
+        "1 means that a win is guaranteed, 0 a draw, -1 that all is lost: the lesson "
+        '"What 1, 0 and -1 mean" shows each.',
     ),
     runs=(
         Run("CUTOFF after one ply", PROMISES, Plan("minimax", depth=1), "cut"),

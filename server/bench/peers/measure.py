@@ -51,7 +51,7 @@ PLYROOM = Peer(
     server_command,
     plyroom.PlyroomPair,
     plyroom.PlyroomSpectator,
-    {**UNLIMITED_ENVIRON, "PLYROOM_ROOMS_BURST": "100000"},
+    UNLIMITED_ENVIRON,
     ping=(b'{"t":"ping"}', 2.5),
     match_retention_s=12.0,
 )

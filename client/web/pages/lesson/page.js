@@ -215,6 +215,8 @@ export class LessonPage {
 
     #drawRuns() {
         if (this.#areRunsShown) return this.#runs?.draw();
+        // Whether the searches solve an exercise is not known before it has come.
+        if (this.#practice === null && this.#failure === null) return drawLoading();
         const show = () => {
             this.#isSolutionShown = true;
             this.#app.update();
