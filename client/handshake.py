@@ -53,7 +53,8 @@ async def open_socket(
             raise SocketClosed(1006, "no welcome") from error
         if welcome.protocol != PROTOCOL:
             raise ProtocolMismatch(
-                f"the server speaks protocol {welcome.protocol}, this client {PROTOCOL}"
+                f"the server speaks protocol {welcome.protocol}, this plyroom {PROTOCOL}:"
+                " the older of them needs an update"
             )
         return WelcomedSocket(socket, welcome, room, resources.pop_all())
 

@@ -1,7 +1,8 @@
 """Parses the server's messages and formats the client's. This module does no I/O.
 
 A newer server may send message types, event kinds, enumerated values and codes that this client
-does not know. A message of an unknown type becomes None. An event of an unknown kind, or with
+does not know. A message of an unknown type becomes None, and so does one that may be dropped and
+has values that this client cannot read. An event of an unknown kind, or with
 fields that this client cannot read, becomes `Hidden` with the same v. An enumerated value or a code
 may be any string.
 """
@@ -96,6 +97,7 @@ ServerMessage = KnownMessage | LoggedEvent
 T = TypeVar("T")
 
 _KNOWN_TAGS = frozenset(str(each.__struct_config__.tag) for each in KnownMessage.__args__)
+_EPHEMERAL_TAGS = frozenset(str(each.__struct_config__.tag) for each in EPHEMERAL)
 _EVENT_KINDS = frozenset(str(each.__struct_config__.tag) for each in AnyEvent.__args__)
 _head_decoder: msgspec.json.Decoder[_Head] = msgspec.json.Decoder(_Head)
 _event_head_decoder: msgspec.json.Decoder[_EventHead] = msgspec.json.Decoder(_EventHead)
@@ -104,10 +106,12 @@ _known_decoder: msgspec.json.Decoder[KnownMessage] = msgspec.json.Decoder(KnownM
 
 
 def parse_server_message(frame: bytes | str) -> ServerMessage | None:
-    """Returns the message in a frame, or None for an unknown type.
+    """Returns the message in a frame, or None for an unknown type, and for unknown values in a
+    message that may be dropped.
 
     Raises UnreadableFrame when the frame holds no valid message.
     """
+    tag = ""
     try:
         tag = _head_decoder.decode(frame).t
         if tag == "event":
@@ -119,6 +123,12 @@ def parse_server_message(frame: bytes | str) -> ServerMessage | None:
                 _parse_event(frame) if head.kind in _EVENT_KINDS else Hidden(),
             )
         return _known_decoder.decode(frame) if tag in _KNOWN_TAGS else None
+    except msgspec.ValidationError as error:
+        if tag in _EPHEMERAL_TAGS:
+            return None
+        raise UnreadableFrame(
+            f"this plyroom cannot read a message of the server, which may be newer: {error}"
+        ) from error
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise UnreadableFrame(
             f"this client cannot read a message of the server: {error}"

@@ -12,9 +12,15 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from client.address import Address, parse_address
+from client.address import DEFAULT_SERVER, Address, parse_address
 from client.errors import PlyroomError, Unreachable
-from server.address_file import IN_USE, STAYING, read_address
+from server.address_file import (
+    ADDRESS_FILE,
+    DEFAULT_FOLDER,
+    IN_USE,
+    STAYING,
+    read_address,
+)
 
 #: Seconds within which the server must print its address.
 START_TIMEOUT_S = 60
@@ -83,6 +89,24 @@ def running_server(data: Path) -> Address | None:
         return address if fetch_installation(address) == found.installation else None
     except PlyroomError:
         return None
+
+
+def server_here(folder: Path = DEFAULT_FOLDER) -> Address | None:
+    """The address of a server that the user runs in this working directory, as `make run` and
+    `plyroom serve` do; None without one. A file that another user wrote counts for nothing.
+    """
+    try:
+        owner = (folder / ADDRESS_FILE).stat().st_uid
+    except OSError:
+        return None
+    return running_server(folder) if os.name != "posix" or owner == os.getuid() else None
+
+
+def usual_server() -> Address:
+    """The server of a command that names none: that of `server_here`, else the one at the default
+    address.
+    """
+    return server_here() or parse_address(DEFAULT_SERVER)
 
 
 @asynccontextmanager

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import cast
 
 from server.address import parse_names, parse_proxies, parse_url
+from server.address_file import DEFAULT_FOLDER
 
 #: Newest lines of chat whose author and time a room keeps, for the chat's rate limits.
 CHAT_STAMPS = 64
@@ -43,7 +44,7 @@ class Settings:
     #: Port to listen on; 0 takes a free one.
     port: int = 8000
     #: Folder of the SQLite file.
-    data: Path = Path("data")
+    data: Path = DEFAULT_FOLDER
     #: Host names that browsers may use besides IP addresses, names without a dot, this machine's
     #: name, localhost, *.local, *.lan, *.home.arpa, *.internal and fritz.box (a guard against DNS
     #: rebinding). *.example.org stands for the names below example.org.

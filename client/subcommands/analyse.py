@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from client.address import DEFAULT_SERVER, Address, parse_address
+from client.address import Address
 from client.subcommands.connecting import find_server, guest_tokens
 from client.subcommands.options import (
     data_option,
     json_option,
+    locate,
     parse_link_argument,
     typed,
     url_option,
@@ -67,7 +68,8 @@ def analyse(
         raise click.UsageError("--number and --all are for the games of a file")
     linked_server, match_id = parse_link_argument(match_or_file)
     if data is None or linked_server is not None or url is not None:
-        _print_match(linked_server or url or parse_address(DEFAULT_SERVER), match_id, as_json)
+        address, match_id = locate(match_or_file, url)
+        _print_match(address, match_id, as_json)
         return
 
     import asyncio

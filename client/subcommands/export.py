@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 
 import click
 
-from client.address import DEFAULT_SERVER, Address, parse_address
+from client.address import Address
 from client.subcommands.options import parse_link_argument, url_option
 from client.subcommands.running import CommandFailed, call_api
 
@@ -109,8 +109,10 @@ def _requests(
     matches: tuple[str, ...], url: Address | None, query: Mapping[str, object]
 ) -> Iterator[tuple[Address, str]]:
     """The servers and the paths of the requests."""
+    from client.own_server import usual_server
+
     given = urlencode({key: value for key, value in query.items() if value is not None})
-    here = url or parse_address(DEFAULT_SERVER)
+    here = url or usual_server()
     if not matches:
         yield here, f"export?{given}"
     for match in matches:

@@ -59,7 +59,9 @@ async def show_room(
 
     output = standard_output(showing.is_ascii)
     requests = Requests(address, connection.token)
-    visit = Visit(connection, address, room, showing.sit, showing.invite, requests)
+    visit = Visit(
+        connection, address, room, showing.sit, showing.invite, requests, told=showing.told
+    )
     screen = RoomScreen(
         visit,
         count_colours(sys.stdout),
@@ -79,8 +81,10 @@ async def show_lobby(
     url: Address | None, data: Path | None, name: str | None, is_ascii: bool
 ) -> None:
     """Shows the lobby of the server at `url` to its end; without one, asks for a server first."""
+    import asyncio
     from contextlib import asynccontextmanager
 
+    from client.own_server import server_here
     from client.subcommands.connecting import connect_as_guest, find_server
     from client.terminal.output import count_colours, standard_output
     from client.tui.app import PlyroomApp, run_app
@@ -121,7 +125,8 @@ async def show_lobby(
         ):
             yield server.address, connection
 
-    start = StartScreen(lambda chosen, room: visits.enter(chosen, room))
+    here = await asyncio.to_thread(server_here)
+    start = StartScreen(lambda chosen, room: visits.enter(chosen, room), here)
     app = PlyroomApp(lambda: start)
     visits = Visits(app, start, connect, place_at)
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from client.address import Address
 from client.subcommands.connecting import Server
-from client.subcommands.options import NO_DATA, typed
+from client.subcommands.options import NO_DATA, program, typed
 from client.subcommands.running import CommandFailed
 
 if TYPE_CHECKING:
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 class Showing:
     """How a command shows a room: without boards if `brief`, with letters if `is_ascii`. With `sit`
     the user takes a free seat, with `invite` they are told how to invite an opponent. At the end
-    the text that `text_at_end` makes of the model is printed.
+    the text that `text_at_end` makes of the model is printed. `told` was printed before, which the
+    full screen covers.
     """
 
     text_at_end: "Callable[[Model], str]"
@@ -27,6 +28,7 @@ class Showing:
     is_ascii: bool = False
     sit: bool = False
     invite: bool = False
+    told: str = ""
 
 
 async def run_line_mode(
@@ -75,6 +77,7 @@ def closing_text(server: Server, name: str | None) -> "Callable[[Model], str]":
 
     kept = "" if server.data is None else f" --data {typed(server.data)}"
     as_name = "" if name is None else f" --name {shlex.quote(name)}"
+    plyroom = program()
 
     def text(model: "Model") -> str:
         if server.is_own and server.data is None:
@@ -82,12 +85,12 @@ def closing_text(server: Server, name: str | None) -> "Callable[[Model], str]":
         match = model.match
         if match is not None and not model.running:
             where = f"{match.id}{kept}" if kept else f"{server.address}/match/{match.id}"
-            return f"Analysis: plyroom analyse {where}\nReplay: plyroom replay {where}"
+            return f"Analysis: {plyroom} analyse {where}\nReplay: {plyroom} replay {where}"
         room = f"{model.room}{kept}" if kept else server.address.room_url(model.room)
         if model.my_seat is None:
             verb = "join" if kept else "watch"
-            return "" if match is None else f"The match goes on:\n  plyroom {verb} {room}"
+            return "" if match is None else f"The match goes on:\n  {plyroom} {verb} {room}"
         state = "The match has not begun" if match is None else "The match is not over"
-        return f"{state}. To go on:\n  plyroom join {room}{as_name}"
+        return f"{state}. To go on:\n  {plyroom} join {room}{as_name}"
 
     return text

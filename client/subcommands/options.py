@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -57,6 +58,16 @@ def typed(folder: Path) -> str:
     if quoted == str(folder) and folder.is_relative_to(home) and folder != home:
         return f"~/{folder.relative_to(home)}"
     return quoted
+
+
+def program() -> str:
+    """How the user types this program: "plyroom", or its path where the shell does not find it, as
+    after `make run`.
+    """
+    started_as = sys.argv[0]
+    if Path(started_as).name != "plyroom" or shutil.which("plyroom") is not None:
+        return "plyroom"
+    return shlex.quote(started_as)
 
 
 def _kept_folder(
@@ -127,6 +138,8 @@ def parse_link_argument(text: str) -> tuple[Address | None, str]:
 
 
 def locate(text: str, url: Address | None) -> tuple[Address, str]:
-    """The server and the id; a bare id belongs to the server of --url, or of this machine."""
+    """The server and the id; a bare id belongs to the server of --url, or to the usual one."""
+    from client.own_server import usual_server
+
     linked_server, room_id = parse_link_argument(text)
-    return linked_server or url or parse_address(DEFAULT_SERVER), room_id
+    return linked_server or url or usual_server(), room_id

@@ -175,10 +175,10 @@ def play(
 ) -> None:
     """Play GAME against the AI, or with --friend against a person.
 
-    Without --url the server of your data folder is used; if none runs, one runs on this machine
-    for as long as you play. Type moves in the game's
-    notation, or commands (help lists them). In a pipe each line is executed when it is your turn,
-    and the command ends with the match.
+    Without --url and --data a server that runs on the folder "data" here is used (make run starts
+    one), else that of your data folder; if none runs, one runs on this machine for as long as you
+    play. Type moves in the game's notation, or commands (help lists them). In a pipe each line is
+    executed when it is your turn, and the command ends with the match.
     """
     import asyncio
 
@@ -203,6 +203,11 @@ def play(
     _check_from(match, ply, start, options)
     if match is not None and (not _is_given("data") or "/" in match):
         url, _ = locate(match, url)
+    is_found = False
+    if url is None and not _is_given("data"):
+        from client.own_server import server_here
+
+        is_found = (url := server_here()) is not None
     if friend and url is None:
         raise click.UsageError(
             "--friend needs a server that both players can reach: "
@@ -226,12 +231,14 @@ def play(
             find_server(url, data) as server,
             connect_as_guest(server, name) as connection,
         ):
-            _tell_place(server)
+            # A friend's seat is for whom the link is sent to.
+            is_unlisted = unlisted or server.is_own or (friend and not anyone)
+            told = _place_text(server, is_found, is_unlisted)
+            if told and sys.stderr.isatty():
+                click.echo(told, err=True)
             place = Place(chosen_options, start)
             if match is not None:
                 place = await asyncio.to_thread(_find_place, server.address, info, match, ply)
-            # A friend's seat is for whom the link is sent to.
-            is_unlisted = unlisted or server.is_own or (friend and not anyone)
             visibility: Visibility = "unlisted" if is_unlisted else "public"
             create = Create(
                 id=connection.new_id(),
@@ -249,23 +256,27 @@ def play(
             )
             room = (await connection.command(create)).room
             assert isinstance(room, str), "the ack of create names the room"
-            showing = Showing(closing_text(server, name), brief, is_ascii, invite=friend)
+            showing = Showing(closing_text(server, name), brief, is_ascii, invite=friend, told=told)
             await show_room(connection, server.address, room, showing, plain=plain)
 
     run_to_end(run())
 
 
-def _tell_place(server: Server) -> None:
-    """Says where the match is kept, on a terminal: the end of the command says it too."""
-    if not server.is_own or not sys.stderr.isatty():
-        return
+def _place_text(server: Server, is_found: bool, is_unlisted: bool) -> str:
+    """Where the match is kept; "" where the user has named the server. `is_found`: it is one that
+    runs in this working directory.
+    """
+    if is_found:
+        text = f"You play on the server that runs here, {server.address}"
+        return f"{text}." if is_unlisted else f"{text}, where all see the match."
+    if not server.is_own:
+        return ""
     if server.data is None:
-        click.echo("Nothing of this match is kept.", err=True)
-    elif server.is_started:
-        click.echo(f"Your matches are kept in {typed(server.data)}.", err=True)
-    else:
-        where = typed(server.data)
-        click.echo(f"You play on the server of {where}, {server.address}.", err=True)
+        return "Nothing of this match is kept."
+    where = typed(server.data)
+    if server.is_started:
+        return f"Your matches are kept in {where}."
+    return f"You play on the server of {where}, {server.address}."
 
 
 def _is_given(option: str) -> bool:

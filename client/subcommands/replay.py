@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from client.address import DEFAULT_SERVER, Address, linked_ply, parse_address
+from client.address import Address, linked_ply
 from client.subcommands.connecting import find_server
 from client.subcommands.full_screen import fills_terminal, show_replay
 from client.subcommands.options import (
     ascii_option,
     data_option,
     json_option,
+    locate,
     parse_link_argument,
     plain_option,
     typed,
@@ -61,7 +62,7 @@ def replay(
     linked_server, match_id = parse_link_argument(match)
     ply = linked_ply(match) if ply is None else ply
     if data is None or linked_server is not None or url is not None:
-        address = linked_server or url or parse_address(DEFAULT_SERVER)
+        address, match_id = locate(match, url)
         if shown := _replay(address, match_id, ply, as_json, is_analysed, is_ascii, plain):
             run_to_end(shown)
         return

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from client.address import DEFAULT_SERVER, Address, parse_address
+from client.address import Address
 from client.subcommands.connecting import Server, connect_as_guest
 from client.subcommands.options import as_option, json_option, url_option
 from client.subcommands.running import run_to_end
@@ -22,7 +22,9 @@ STATES = ("open", "playing", "finished")
 @json_option
 def rooms(url: Address | None, name: str | None, as_json: bool) -> None:
     """List the public rooms of a server: who plays, and where a seat is free."""
-    address = url or parse_address(DEFAULT_SERVER)
+    from client.own_server import usual_server
+
+    address = url or usual_server()
 
     async def run() -> None:
         import msgspec

@@ -73,7 +73,7 @@ def _click_error(error: PlyroomError) -> click.ClickException:
         if error.code in USAGE_CODES:
             return click.UsageError(error.message)
         if error.code == "room.unknown":
-            return CommandFailed(f"{error.message}; the server's first page lists its rooms")
+            return CommandFailed(f"{error.message}; `plyroom rooms` lists the public ones")
         return CommandFailed(error.message)
     if isinstance(error, Unreachable):
         return CommandFailed(

@@ -97,6 +97,17 @@ SHORT_FORMS = {
     "q": CommandName.QUIT,
     "exit": CommandName.QUIT,
 }
+#: What people type elsewhere, by the command that it is here.
+SYNONYMS = {
+    "undo": CommandName.TAKEBACK,
+    "take back": CommandName.TAKEBACK,
+    "give up": CommandName.RESIGN,
+    "surrender": CommandName.RESIGN,
+    "leave": CommandName.QUIT,
+    "bye": CommandName.QUIT,
+}
+#: The short forms that may follow a slash; the others are moves or say nothing.
+SLASHED_FORMS = ("?", "q", "exit")
 #: The commands of the room that a word alone gives.
 ROOM_COMMANDS: Mapping[
     CommandName,
@@ -160,8 +171,15 @@ WRITTEN = re.compile(
 SPOKEN = re.compile(r"(?:chat|say)\s+(.+)", re.IGNORECASE)
 #: A question in words, which is for the chat: "what should I do?", "why?".
 QUESTION = re.compile(r"(?:why|\w+['\u2019]?\w* .*\w.*)\s*\?", re.IGNORECASE)
-#: How similar a misspelt command must be to one of the room's bot.
-LIKE_COMMAND = 0.7
+#: What people write into an input line for the other people.
+GREETINGS = (
+    "hello", "hi", "hey", "thanks", "thank you", "good luck", "gl", "gg", "good game", "ok", "lol",
+    "well played", "sorry", "nice", "wow",
+)  # fmt: skip
+#: How similar a misspelt command must be to one: "coahc" is, "great" is not like "threat".
+LIKE_COMMAND = 0.76
+#: The signs before a command: a slash, and that of wide letters.
+SLASHES = ("/", "\N{FULLWIDTH SOLIDUS}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +213,12 @@ class RunCommand:
 
 @dataclass(frozen=True, slots=True)
 class Unclear:
-    """Reject the line as unknown or ambiguous; `reason` is the message for the user."""
+    """Reject the line as unknown or ambiguous; `reason` is the message for the user, `instead` a
+    line that they may have meant.
+    """
 
     reason: str
+    instead: str = ""
 
 
 #: The action that a typed line asks for.
@@ -212,7 +233,7 @@ def parse_line(line: str, model: Model) -> Action | None:
     text = line.strip()
     if not text:
         return None
-    if text.startswith("/"):
+    if text.startswith(SLASHES):
         return _parse_slash(text, model)
     if spoken := SPOKEN.fullmatch(text):
         return SendChat(spoken[1])
@@ -222,6 +243,8 @@ def parse_line(line: str, model: Model) -> Action | None:
     if moves:
         choices = (f"{move.id} ({move.choice})" if move.choice else move.id for move in moves)
         return Unclear(f"{text} can be any of: {', '.join(choices)}")
+    if text.lower() in SYNONYMS:
+        return RunCommand(SYNONYMS[text.lower()])
     is_question = QUESTION.fullmatch(text) is not None or _asks_bot(text, model)
     return SendChat(text) if is_question else _parse_command(text, model)
 
@@ -238,18 +261,36 @@ def _asks_bot(text: str, model: Model) -> bool:
 
 
 def _parse_slash(text: str, model: Model) -> Action:
-    """The action for a line that begins with a slash: a question to the room's bot, or chat.
+    """The action for a line that begins with a slash. A command of the room's bot asks it, any
+    other command is the same as without the slash, and other text is chat.
 
-    A misspelt command is a question too: the bot names the right one.
+    A single word that is like a command is none of these: a misspelt question would be read by all.
     """
-    name, space, _ = text[1:].partition(" ")
-    if name.lower() in model.chat_commands:
-        return SendChat(text)
-    if not space and difflib.get_close_matches(name.lower(), model.chat_commands, 1, LIKE_COMMAND):
-        return SendChat(text)
-    if chat := text[1:].strip():
-        return SendChat(chat)
-    return Unclear("What do you want to say? For example: /good luck")
+    said = text.lstrip("".join(SLASHES) + " ")
+    name, _, argument = said.partition(" ")
+    word = name.lower().rstrip("?!.")
+    if word in model.chat_commands:
+        return SendChat(f"/{name.rstrip('?!.')} {argument}".rstrip())
+    if said.lower() in SYNONYMS:
+        return RunCommand(SYNONYMS[said.lower()])
+    if word in COMMANDS or said.lower() in SLASHED_FORMS:
+        command = COMMANDS.get(word) or SHORT_FORMS[said.lower()]
+        return RunCommand(command, argument.strip())
+    if not said:
+        return Unclear("What do you want to say? For example: /good luck")
+    if not argument and (meant := similar_command(word, model)):
+        reason = f"There is no /{name}. Did you mean {meant}? To say it to the room: say {said}"
+        return Unclear(reason, f"say {said}")
+    return SendChat(said)
+
+
+def similar_command(word: str, model: Model) -> str:
+    """The command that a word is like, those of the room's bot with a slash; "" without one."""
+    known = [*COMMANDS, *model.chat_commands]
+    found = difflib.get_close_matches(word.lower(), known, 1, LIKE_COMMAND)
+    if not found:
+        return ""
+    return found[0] if found[0] in COMMANDS else f"/{found[0]}"
 
 
 def matching_moves(text: str, moves: Sequence[MoveView]) -> list[MoveView]:
@@ -292,6 +333,8 @@ def _parse_command(text: str, model: Model) -> Action:
         return RunCommand(COMMANDS[name], argument.strip())
     if name in SHORT_FORMS and name not in move_words(model):
         return RunCommand(SHORT_FORMS[name], argument.strip())
+    if text.lower().rstrip("!.") in GREETINGS:
+        return Unclear(f"To say it to the room: say {text}", f"say {text}")
     if name in ("chat", "say"):
         return Unclear(f"What do you want to say? For example: {name} good luck")
     if model.moves and NOTATION.fullmatch(text):
@@ -305,10 +348,21 @@ def _parse_command(text: str, model: Model) -> Action:
     if model.moves and WRITTEN.fullmatch(text):
         return TryMove(text)
     if model.moves:
-        return Unclear(f"{text!r} is neither a move nor a command here. {moves_hint(model)}")
+        return Unclear(f"{text!r} is neither a move nor a command here. {move_advice(text, model)}")
     if name in move_words(model) or (model.running and NOTATION.fullmatch(text)):
         return Unclear(no_moves_reason(model))
-    return Unclear(f"{text!r} is not a command. Type help for the commands.")
+    meant = similar_command(text, model)
+    advice = f"Did you mean {meant}? " if meant else ""
+    return Unclear(f"{text!r} is not a command. {advice}Type help for the commands.")
+
+
+def move_advice(text: str, model: Model) -> str:
+    """The end of an error message about a text that is no move: the command that it is like, else
+    moves.
+    """
+    if meant := similar_command(text, model):
+        return f"Did you mean {meant}? Type help for the commands."
+    return moves_hint(model)
 
 
 def moves_hint(model: Model) -> str:
@@ -461,9 +515,9 @@ def _columns(rows: Sequence[tuple[str, str]]) -> list[str]:
 def _speech_rows(model: Model) -> list[tuple[str, str]]:
     """What a line may be besides a command: a move, chat, a question to the bot."""
     rows = [("MOVE", _move_help(model))] if model.moves or not model.running else []
-    rows.append(("/TEXT, say TEXT", "say something to the room (or: chat TEXT)"))
+    rows.append(("say TEXT, /TEXT", "say it to the room, but /WORD of this list is that word"))
     if model.chat_commands:
-        rows.append(("/help", "ask the room's bot what it can answer"))
+        rows.append(("/help", "ask the room's bot what it can answer, for you alone"))
         rows.append(("QUESTION?", "ask in the chat; the bot knows some: what should I do?"))
     return rows
 

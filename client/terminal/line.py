@@ -32,7 +32,7 @@ from client.terminal.commands import (
     Unclear,
     is_permitted,
     matching_moves,
-    moves_hint,
+    move_advice,
     parse_line,
     plain_command,
 )
@@ -358,8 +358,10 @@ class LineMode:
             case SendChat(text=text):
                 await self._send_and_wait(Chat(id=self._connection.new_id(), text=text))
                 self._transcript.prompt(self._model)
-            case Unclear(reason=reason):
+            case Unclear(reason=reason, instead=instead):
                 self._output.report(f"error: {reason}")
+                if instead:
+                    self._output.give_back(instead)
                 self._transcript.prompt(self._model)
             case RunCommand(command=CommandName.QUIT):
                 return True
@@ -376,7 +378,7 @@ class LineMode:
             await self._wait_for_event(ack.v)
         except Refused as refused:
             is_question = refused.code == Code.MOVE_AMBIGUOUS
-            hint = "" if is_question else f" {moves_hint(self._model)}"
+            hint = "" if is_question else f" {move_advice(text, self._model)}"
             self._output.report(f"error: {refused.message}.{hint}")
             self._transcript.prompt(self._model)
 

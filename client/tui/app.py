@@ -36,6 +36,9 @@ class PlyroomApp(App[None]):
     ]
     CSS = """
     * { scrollbar-color: ansi_blue; scrollbar-background: ansi_default; scrollbar-size: 1 1; }
+    Static { link-style: none; link-color: ansi_default; link-background: ansi_default;
+        link-style-hover: bold; link-color-hover: ansi_default;
+        link-background-hover: ansi_default; }
     Toast { background: ansi_default; color: ansi_default; border: round ansi_blue; }
     """
 

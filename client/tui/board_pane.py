@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import zip_longest
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.events import Click, MouseScrollDown, MouseScrollUp
+from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
@@ -68,6 +70,8 @@ class BoardPane(Widget, can_focus=True):
         self._picture: Picture | None = None
         #: The first visible row and column of the picture.
         self._offset = (0, 0)
+        #: The style of the pane itself.
+        self._base = Style()
         self.selection: tuple[str, ...] = ()
         self.cursor: str | None = None
 
@@ -121,6 +125,7 @@ class BoardPane(Widget, can_focus=True):
             self.refresh()
             return
         columns, rows = self.size.width, self.size.height
+        before, before_at = self._picture, self._offset
         size = cell_size(self._board, self._flip, columns, rows, self._is_ascii)
         self._picture = draw_picture(
             self._board,
@@ -132,7 +137,20 @@ class BoardPane(Widget, can_focus=True):
             signs=Signs(self.cursor, self.selection, self.next_cells, self._letters),
         )
         self._scroll(rows, columns)
-        self.refresh()
+        self._refresh_rows(before, before_at)
+
+    def _refresh_rows(self, before: Picture | None, before_at: tuple[int, int]) -> None:
+        """Draws the rows anew that differ from the picture before, which was at this offset."""
+        picture = self._picture
+        assert picture is not None, "drawn before"
+        if before is None or before_at != self._offset or before.width != picture.width:
+            self.refresh()
+            return
+        top, columns = self._offset[0], self.size.width
+        pairs = zip_longest(before.rows[top:], picture.rows[top:])
+        changed = [row for row, (old, new) in enumerate(pairs) if old != new]
+        if changed:
+            self.refresh(*(Region(0, row, columns, 1) for row in changed))
 
     def _scroll(self, rows: int, columns: int) -> None:
         """Moves the visible part so that the cursor is in it, with a cell around it."""
@@ -151,13 +169,18 @@ class BoardPane(Widget, can_focus=True):
         """Draws the board in cells that fit."""
         self._draw()
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Lines of the picture."""
+        self._base = self.rich_style
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """A line of the picture."""
         picture = self._picture
         top, left = self._offset
         if picture is None or not 0 <= y + top < picture.height:
-            return Strip.blank(self.size.width, self.rich_style)
-        base = self.rich_style
+            return Strip.blank(self.size.width, self._base)
+        base = self._base
         segments = [Segment(text, base + style_of(ink)) for text, ink in picture.rows[y + top]]
         return Strip(segments).crop_extend(left, left + self.size.width, base)
 

@@ -41,14 +41,17 @@ class Entry(Input):
     ]
 
     class Pressed(Message):
-        """A key on the empty line that is for the board: a direction, "pick", "drop", "help"."""
+        """A key on the empty line that is for the board: a direction, "pick", "drop", "help", or
+        "leave" for Ctrl-D.
+        """
 
         def __init__(self, key: str) -> None:
             super().__init__()
             self.key = key
 
     async def _on_key(self, event: Key) -> None:
-        key = {"space": "pick", "question_mark": "help"}.get(event.key)
+        keys = {"space": "pick", "question_mark": "help", "ctrl+d": "leave"}
+        key = keys.get(event.key)
         if key is None or self.value:
             await super()._on_key(event)
             return

@@ -25,10 +25,11 @@ from client.terminal.clocks import times_text
 from client.terminal.names import OWN_NAME
 from client.tui.board_pane import BoardPane
 from client.tui.new_room import NewRoom
-from client.tui.pages import KeyPage, Shortcut, bindings
+from client.tui.pages import KeyPage, Shortcut, TextPane, bindings
 from client.tui.replay import ReplayScreen
 from client.tui.requests import Requests
 from client.tui.room import RoomScreen, Visit
+from client.tui.sheets import keys_line
 from engine.ends import has_result
 from server.commands import Create
 from server.events import Occupant
@@ -205,7 +206,7 @@ class LobbyScreen(KeyPage):
                 yield Static(id="preview-title", markup=False)
                 yield self._board
         yield Input(id="filter", placeholder="Only what contains ...")
-        yield Static(id="keys", markup=False)
+        yield TextPane(id="keys")
 
     def on_mount(self) -> None:
         """Begins to follow the lobby."""
@@ -278,7 +279,7 @@ class LobbyScreen(KeyPage):
         title = f"Plyroom  {requests.address}"
         if connection.name != OWN_NAME:
             title += f"  You are {words.quoted(connection.name)}"
-        self.query_one("#title", Static).update(Text(title))
+        self.query_one("#title", TextPane).show(Text(title))
         self._rows = lobby_rows(
             list(self._rooms.values()),
             self._mine,
@@ -311,12 +312,17 @@ class LobbyScreen(KeyPage):
             self._first_key = ids[1] if len(ids) > 1 else None
             listed.highlighted = ids.index(key) if is_chosen else 1 if len(ids) > 1 else None
             self._show_preview()
-        hint = "Enter open  n new room  / filter  ? help  q leave"
-        if not self._rows:
-            hint = f"Nothing contains {self._wanted!r}. Esc shows all." if self._wanted else hint
+        hint = keys_line(
+            ("Enter open", "open"), ("n new room", "new"), ("? help", "help"),
+            ("q leave", "leave"), ("/ filter", "filter"),
+        )  # fmt: skip
+        if not self._rows and self._wanted:
+            nothing = f"Nothing contains {self._wanted!r}."
+            hint = keys_line((nothing, ""), ("Esc shows all", "clear"))
         elif self.query_one("#filter").has_focus:
-            hint = "Enter: to the list  Esc: shows all"
-        self.query_one("#keys", Static).update(Text(self._notice or self._problem or hint))
+            hint = keys_line(("Enter: to the list", ""), ("Esc: shows all", "clear"))
+        told = self._notice or self._problem
+        self.query_one("#keys", TextPane).show(Text(told) if told else hint)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         """Shows the board of a room or a replay that stays highlighted."""
@@ -474,7 +480,8 @@ class LobbyScreen(KeyPage):
 
 class StartScreen(Screen[None]):
     """Asks where to play: on a server that is started here, or at an address. `enter` gets the
-    address, None for a server that is started, and the id of a room or "".
+    address, None for a server that is started, and the id of a room or "". `here` is a server of
+    this computer that runs, which is then the first choice.
     """
 
     CSS = """
@@ -487,18 +494,28 @@ class StartScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("q,escape,ctrl+c", "leave", show=False)]
     AUTO_FOCUS = "OptionList"
 
-    def __init__(self, enter: Callable[[Address | None, str], None]) -> None:
+    def __init__(
+        self, enter: Callable[[Address | None, str], None], here: Address | None = None
+    ) -> None:
         super().__init__()
         self._enter = enter
+        self._here = here
 
     def compose(self) -> ComposeResult:
         yield Static(Text("Plyroom", style="bold"))
         yield Static("Board games with people and with an AI whose thinking anyone can watch.\n")
-        yield OptionList(
+        here = self._here
+        choices = [
             Option("Play on this computer", id="here"),
             Option(f"Go to the server on this computer, {DEFAULT_SERVER}", id="default"),
             Option("Go to a server at another address", id="address"),
-        )
+        ]
+        if here is not None:
+            choices[:2] = [
+                Option(f"Go to the server that runs here, {here}", id="default"),
+                Option("Play on this computer without it", id="here"),
+            ]
+        yield OptionList(*choices)
         yield Input(id="address", placeholder="http://host:8000, or the link of a room")
         yield Static(id="start-problem", markup=False)
         yield Static("\nArrows choose, Enter goes on, q leaves. `plyroom --plain --help` and")
@@ -518,7 +535,7 @@ class StartScreen(Screen[None]):
         if event.option.id == "here":
             self._go(None)
         elif event.option.id == "default":
-            self._go(parse_address(DEFAULT_SERVER))
+            self._go(self._here or parse_address(DEFAULT_SERVER))
         else:
             self.show_problem("")
             self.query_one("#address").focus()

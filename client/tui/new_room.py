@@ -9,7 +9,7 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.events import Click
+from textual.events import Click, MouseScrollDown, MouseScrollUp
 from textual.geometry import Size
 from textual.screen import ModalScreen
 from textual.widget import Widget
@@ -18,7 +18,7 @@ from textual.widgets import Input, Static
 from client.api import GameInfo
 from client.terminal.names import ON_ONE_SCREEN
 from client.terminal.words import quoted
-from client.tui.sheets import SHEET_CSS
+from client.tui.sheets import SHEET_CSS, keys_line
 from server.commands import AiSeat, Create, MySeat, OpenSeat, SeatWish, ThinkingSetting
 from server.time_controls import TimeControlError, format_control, parse_people
 
@@ -30,7 +30,9 @@ PERSONAS = ("average", "swindler", "random")
 CLOCKS = ("", "1+0", "3+2", "5+3", "10+5", "15+10", "30+0")
 #: What the line for the start position asks for, and the last line of the sheet.
 PLACEHOLDER = "Start position as text; for chess a FEN (or leave empty)"
-HINT = "Arrows choose, Enter creates the room, Esc goes back"
+HINT = (("Enter creates it", "create"), ("Esc goes back", "drop"), ("Arrows choose", ""))
+#: The columns of the names of the fields.
+NAME_COLUMNS = 12
 #: The rows of the sheet beside its fields, with its border.
 SHEET_ROWS = 6
 #: Whether a room is in the list at first: for a friend, on one screen, and with any other opponent.
@@ -73,9 +75,9 @@ def fields_of(game: GameInfo, strategies: Sequence[str]) -> list[Field]:
     opponents += [("screen", "both sides on this screen")]
     for n in range(1, game.levels + 1):
         name = f": {game.level_names[n - 1]}" if len(game.level_names) >= n else ""
-        opponents.append((f"level {n}", f"the computer, level {n}{name}"))
+        opponents.append((f"level {n}", f"computer, level {n}{name}"))
     if game.levels:
-        opponents += [(f"persona {name}", f"the computer, {name}") for name in PERSONAS]
+        opponents += [(f"persona {name}", f"computer, {name}") for name in PERSONAS]
     opponents += [(f"strategy {name}", f"the strategy {name}") for name in strategies]
     values = [value for value, _ in opponents]
     first = f"level {min(FIRST_LEVEL, game.levels)}" if game.levels else values[-1]
@@ -217,7 +219,7 @@ class Fields(Widget, can_focus=True):
             name = field.name.removeprefix("option ").capitalize()
             is_here = number == self.at
             signs = ("<", ">") if is_here else (" ", " ")
-            line = Text(f"{name:<12} {signs[0]} {field.texts[field.index]} {signs[1]}")
+            line = Text(f"{name:<{NAME_COLUMNS}} {signs[0]} {field.texts[field.index]} {signs[1]}")
             if is_here and self.has_focus:
                 line.stylize("reverse")
                 line.append(f"  {field.index + 1} of {len(field.values)}", style="dim")
@@ -244,13 +246,30 @@ class Fields(Widget, can_focus=True):
         self.refresh(layout=True)
 
     def on_click(self, event: Click) -> None:
-        """Chooses the field that was clicked, and its next value if it was chosen before."""
+        """Chooses the field that was clicked. If it was chosen before, a click on the sign before
+        its value chooses the value before, any other one the next.
+        """
         clicked = event.y + self._first
         if clicked < len(self._all):
             if self.at == clicked:
-                self.action_step(1)
+                self.action_step(-1 if event.x <= NAME_COLUMNS + 1 else 1)
             self.at = clicked
             self.refresh()
+
+    def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
+        """Chooses the next value of the field under the mouse."""
+        self._turn(event, 1)
+
+    def on_mouse_scroll_up(self, event: MouseScrollUp) -> None:
+        """Chooses the value before."""
+        self._turn(event, -1)
+
+    def _turn(self, event: MouseScrollDown | MouseScrollUp, steps: int) -> None:
+        event.stop()
+        turned = event.y + self._first
+        if turned < len(self._all):
+            self.at = turned
+            self.action_step(steps)
 
 
 class NewRoom(ModalScreen[Create | None]):
@@ -282,7 +301,7 @@ class NewRoom(ModalScreen[Create | None]):
             yield self._fields
             yield Input(id="start", placeholder=PLACEHOLDER)
             yield Static(id="problem", markup=False)
-            yield Static(Text(HINT), classes="hint")
+            yield Static(keys_line(*HINT), classes="hint")
 
     def on_mount(self) -> None:
         """Begins with the fields."""

@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from textual.widgets import Static
 
+from client.terminal.wrapping import visible_width
 from client.tui.sheets import Menu, MenuEntry
 
 
@@ -33,6 +34,28 @@ def bindings(keys: Sequence[Shortcut]) -> list[BindingType]:
     return [Binding(key.keys, key.action, show=False) for key in (*keys, HELP, LEAVE) if key.keys]
 
 
+class TextPane(Static):
+    """A text as wide as its place. It is drawn only when it changes, and the screen is laid out
+    anew only where the text may take other rows than before.
+    """
+
+    def __init__(self, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(Text(), id=id, classes=classes, markup=False)
+
+    def show(self, text: Text, *, layout: bool = True) -> None:
+        """Shows a text in place of the one before. Without `layout` it has a fixed height."""
+        before = self.content
+        assert isinstance(before, Text), "a text from the beginning"
+        if text == before and text.style == before.style and text.no_wrap == before.no_wrap:
+            return
+        self.update(text, layout=layout and not (self._is_row(before) and self._is_row(text)))
+
+    def _is_row(self, text: Text) -> bool:
+        """Whether a text takes one row."""
+        plain = text.plain
+        return bool(plain) and "\n" not in plain and visible_width(plain) <= self.size.width
+
+
 class Page(Screen[None]):
     """A screen that fills the terminal, with a title, a banner and a line of keys."""
 
@@ -46,14 +69,14 @@ class Page(Screen[None]):
 
     def compose_head(self) -> ComposeResult:
         """The first two lines: a title, and the banner."""
-        yield Static(id="title", markup=False)
-        yield Static(id="banner", markup=False)
+        yield TextPane(id="title")
+        yield TextPane(id="banner")
 
     def show_banner(self, text: str) -> None:
         """Shows a sentence above everything, such as that the connection is lost; "" hides it."""
         if self.is_mounted:
-            banner = self.query_one("#banner", Static)
-            banner.update(Text(text))
+            banner = self.query_one("#banner", TextPane)
+            banner.show(Text(text))
             banner.display = bool(text)
 
     def action_leave(self) -> None:

@@ -226,7 +226,7 @@ def cell_size(
     board: BoardView, flip: bool, columns: int, rows: int, is_ascii: bool
 ) -> tuple[int, int]:
     """The largest size of a cell with which the board fits; the smallest one if none does."""
-    piece_width = _piece_width(board, is_ascii)
+    piece_width = _piece_width(_Hashed(board), is_ascii)
     sizes = [size for size in CELL_SIZES if size[0] > piece_width]
     sizes += [TWO_LETTERS] if piece_width > 1 else []
     for size in sizes:
@@ -240,20 +240,28 @@ def picture_size(
     board: BoardView, flip: bool, size: tuple[int, int], is_ascii: bool
 ) -> tuple[int, int]:
     """The columns and rows of a picture with cells of this size."""
-    _, width, height = _layout(_Hashed(board), flip, _piece_width(board, is_ascii), size)
+    _, width, height = _layout(_Hashed(board), flip, _piece_width(_Hashed(board), is_ascii), size)
     return width, height
 
 
-def _piece_width(board: BoardView, is_ascii: bool) -> int:
+@lru_cache(maxsize=64)
+def _piece_width(hashed: _Hashed, is_ascii: bool) -> int:
     """The width of what a cell shows: a piece, or its id where empty cells show that."""
+    board = hashed.view
     ids = cell_ids(board.board) if lay_out(board.board, cell=CELL_SIZES[-1]).shows_ids else ()
     return max(map(visible_width, (*piece_texts(board, is_ascii).values(), *ids)), default=1)
 
 
-def piece_texts(board: BoardView, is_ascii: bool) -> dict[str, str]:
+def piece_texts(board: BoardView, is_ascii: bool) -> Mapping[str, str]:
     """The text of each kind of piece: a figure where the look of its kind has one and no two kinds
     get the same; else its letters, as in line mode.
     """
+    return _piece_texts(_Hashed(board), is_ascii)
+
+
+@lru_cache(maxsize=64)
+def _piece_texts(hashed: _Hashed, is_ascii: bool) -> Mapping[str, str]:
+    board = hashed.view
     letters = piece_letters(board)
     if is_ascii:
         return letters
@@ -304,7 +312,7 @@ def draw_picture(
 ) -> Picture:
     """Draws a position in cells of this size, in columns and rows; `flip` turns the board."""
     texts = piece_texts(board, is_ascii)
-    piece_width = _piece_width(board, is_ascii)
+    piece_width = _piece_width(_Hashed(board), is_ascii)
     layout, width, height = _layout(_Hashed(board), flip, piece_width, size)
     page = _Page(height, width)
     lines: dict[tuple[int, int], str] = {}
@@ -318,7 +326,7 @@ def draw_picture(
         page.put(row, col, text, painter.ink_of_side(side))
     if size[1] > 1:
         for side, stores in enumerate(board.stores):
-            name = board.seats[side].name[: size[0]]
+            name = board.seats[side].name[: size[0] + 2]
             for row, col in (layout.cells[store] for store in stores):
                 page.put(row + 1, max(0, min(col - 2, width - len(name))), name, Ink(is_dim=True))
     boxes = {name: painter.box(name) for name in layout.cells}
@@ -345,9 +353,10 @@ class _Page:
         for character in text:
             width = character_width(character)
             if col >= 0 and col + width <= len(self._characters[row]):
-                ground = ink.ground or self._inks[row][col].ground
+                ground = self._inks[row][col].ground
+                is_whole = ink.ground or not ground
                 self._characters[row][col] = character
-                self._inks[row][col] = ink._replace(ground=ground)
+                self._inks[row][col] = ink if is_whole else ink._replace(ground=ground)
                 if width == 2:
                     self._characters[row][col + 1] = ""
             col += width

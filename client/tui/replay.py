@@ -12,22 +12,22 @@ from textual.app import ComposeResult
 from textual.containers import Container, Vertical
 from textual.events import Key
 from textual.timer import Timer
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from client.analyses import AnalysisReport
 from client.api import Line, MatchRecord
 from client.errors import PlyroomError
 from client.terminal import words
-from client.terminal.analysis import graph_lines, progress_text
+from client.terminal.analysis import GRAPH_LINES, LABEL_WIDTH, graph_lines, progress_text
 from client.terminal.board import DrawnBoard
 from client.terminal.colours import NO_COLOURS
 from client.terminal.replay import Views, length_text, move_numbers, ply_lines, title_lines
 from client.tui.board_pane import DIRECTIONS, BoardPane
 from client.tui.entry import Entry
-from client.tui.pages import KeyPage, Shortcut, bindings
+from client.tui.pages import KeyPage, Shortcut, TextPane, bindings
 from client.tui.panels import move_rows
 from client.tui.requests import GLASS_DEPTH, Requests
-from client.tui.sheets import TextSheet, ask_for_one
+from client.tui.sheets import TextSheet, ask_for_one, keys_line
 from engine.view import MoveView, PositionView
 from server.commands import AiSeat, Create, MySeat
 
@@ -125,11 +125,11 @@ class ReplayScreen(KeyPage):
             with Vertical(id="replay-left"):
                 yield self._board
             with Vertical(id="replay-panel"):
-                yield Static(id="replay-text", markup=False)
-        yield Static(id="replay-message", markup=False)
+                yield TextPane(id="replay-text")
+        yield TextPane(id="replay-message")
         yield Entry(id="replay-move", classes="entry", placeholder="Another move")
         yield Input(id="replay-file", classes="entry", placeholder="Name of a new file")
-        yield Static(id="keys", markup=False)
+        yield TextPane(id="keys")
 
     def on_mount(self) -> None:
         """Shows the first position."""
@@ -158,18 +158,29 @@ class ReplayScreen(KeyPage):
             return
         record = self._record
         about, players = title_lines(record)[:2]
-        title = Text(words.quoted(f"{record.title}  {players}  {about}"))
-        self.query_one("#title", Static).update(title, layout=False)
+        game, _, rest = about.partition(", match ")
+        title = Text(words.quoted(f"{game}  {players}  match {rest}"))
+        self.query_one("#title", TextPane).show(title, layout=False)
         self._arrange()
         # Its size is that of the panel: what it shows needs no new layout of the screen.
-        self.query_one("#replay-text", Static).update(self._panel_text(), layout=False)
+        self.query_one("#replay-text", TextPane).show(self._panel_text(), layout=False)
         number = f"To move {self._number} (Enter)  " if self._number else ""
-        self.query_one("#replay-message", Static).update(
+        self.query_one("#replay-message", TextPane).show(
             Text(number + words.quoted(self._message or self._state_text()))
         )
-        more = "a analyse" if self.report is None else "j k marks  v better"
-        keys = f"arrows step  {more}  m other move  y play on  x export  ? help  q leave"
-        self.query_one("#keys", Static).update(Text(keys), layout=False)
+        analysis = [("a analyse", "analyse")]
+        if self.report is not None:
+            analysis = [
+                ("j next mark", "mark(1)"),
+                ("k before", "mark(-1)"),
+                ("v better", "better"),
+            ]
+        keys = keys_line(
+            ("←", "step(-1)"), ("→ step", "step(1)"), *analysis, ("? help", "help"),
+            ("q leave", "leave"), ("m other move", "type('move')"), ("y play on", "play_on"),
+            ("x export", "type('file')"),
+        )  # fmt: skip
+        self.query_one("#keys", TextPane).show(keys, layout=False)
 
     @property
     def _flips(self) -> bool:
@@ -248,11 +259,13 @@ class ReplayScreen(KeyPage):
         assert self.report is not None, "there is an analysis"
         lines = graph_lines(self._record, self.report.moves, width, not self._is_ascii)
         count = len(self.report.moves)
-        columns = min(max(8, width - 7), count)
-        if columns:
-            col = min(columns - 1, self.ply * columns // max(1, count))
-            lines.append(f"{'':7}{'':{col}}^")
-        return lines
+        columns = min(max(8, width - LABEL_WIDTH), count)
+        col = min(columns - 1, self.ply * columns // max(1, count)) if columns else 0
+        here = [f"{'':{LABEL_WIDTH}}{'':{col}}^"] if columns else []
+        if len(lines) == 1 + GRAPH_LINES:
+            return [*lines, *here]
+        # The last line says what the signs in the line before it mean.
+        return [*lines[:-1], *here, f"{'Marks':<{LABEL_WIDTH}}{lines[-1].strip()}"]
 
     def _moves_around(self, width: int, height: int) -> Text:
         """The moves, those around the shown one."""
@@ -365,10 +378,24 @@ class ReplayScreen(KeyPage):
         self._draw()
         try:
             self.report = await self._requests.analysis(self._record.match, show)
-            self._message = ""
+            self._message = self._summary_text()
         except PlyroomError as error:
             self._message = f"error: {error}"
         self._draw()
+
+    def _summary_text(self) -> str:
+        """The accuracy of both sides, and where the marks are."""
+        assert self.report is not None, "the analysis is there"
+        summary = self.report.summary
+        found = [] if summary is None else list(enumerate(summary.accuracy))
+        sides = [
+            f"{words.side_name(self._record.view, seat)} {accuracy:g} %"
+            for seat, accuracy in found
+            if accuracy is not None
+        ]
+        has_marks = any(each.mark for each in self.report.moves)
+        marks = "j goes to the first mark." if has_marks else "No move is marked."
+        return f"Accuracy: {', '.join(sides)}. {marks}" if sides else marks
 
     def action_mark(self, direction: int) -> None:
         """Shows the position after the next or the previous marked move."""
@@ -443,6 +470,8 @@ class ReplayScreen(KeyPage):
                 self._board.pick()
             case "help":
                 self.action_help()
+            case "leave":
+                self.action_leave()
             case "drop" | "keys":
                 if not self._board.drop():
                     self.action_back()

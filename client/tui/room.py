@@ -27,6 +27,10 @@ from client.terminal import words
 from client.terminal.clocks import clock_of, side_text, standing_text
 from client.terminal.commands import (
     HELP,
+    SHORT_FORMS,
+    SLASHES,
+    SYNONYMS,
+    CommandName,
     is_permitted,
     matching_moves,
     move_words,
@@ -38,7 +42,7 @@ from client.terminal.wrapping import visible_width, wrap
 from client.tui.board_pane import DIRECTIONS, BoardPane
 from client.tui.entry import Completion, Entry
 from client.tui.lines import LineQueue, ScreenOutput
-from client.tui.pages import Page
+from client.tui.pages import Page, TextPane
 from client.tui.panels import (
     Offer,
     large_time,
@@ -52,7 +56,15 @@ from client.tui.panels import (
 from client.tui.picking import buttons
 from client.tui.picture import half_blocks
 from client.tui.requests import GLASS_DEPTH, Requests
-from client.tui.sheets import Menu, MenuEntry, Question, TextSheet, ask_for_one
+from client.tui.sheets import (
+    LinkSheet,
+    Menu,
+    MenuEntry,
+    Question,
+    TextSheet,
+    ask_for_one,
+    keys_line,
+)
 from engine.view import MoveView
 from server.commands import Move
 from server.protocol.messages import Answer, CommandFrame, Snapshot, Thinking
@@ -98,12 +110,20 @@ NEED_MORE = {
 }  # fmt: skip
 #: The words of this screen that line mode does not have.
 OWN_WORDS = {word: key for key, word, _ in KEYS if word not in ("help", "quit")}
+#: What people type elsewhere, with the key that it is here.
+OWN_SYNONYMS = {"copy": "c", "share": "c", "invite": "c", "turn": "f"}
+#: The words that leave the room.
+QUIT_WORDS = {
+    CommandName.QUIT.value,
+    *(word for word, name in (SHORT_FORMS | SYNONYMS).items() if name is CommandName.QUIT),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
     """How a user enters a room: with `sit` they take a free seat, with `invite` they are told how
-    to invite an opponent. Without `requests` there is no reader of moves and no glass box.
+    to invite an opponent. Without `requests` there is no reader of moves and no glass box. `told`
+    is what they were told before, such as where the match is kept.
     """
 
     connection: Connection
@@ -112,6 +132,7 @@ class Visit:
     sit: bool = False
     invite: bool = False
     requests: Requests | None = None
+    told: str = ""
 
 
 class Tail(VerticalScroll):
@@ -165,9 +186,6 @@ class RoomScreen(Page):
     """Shows a room and executes what the user types, walks and clicks."""
 
     CSS = """
-    RoomScreen Static { link-style: none; link-color: ansi_default;
-        link-background: ansi_default; link-style-hover: bold; link-color-hover: ansi_default;
-        link-background-hover: ansi_default; }
     #main { height: 1fr; width: 100%; layout: horizontal; }
     #left { height: 100%; width: auto; padding: 0 1 0 0; }
     #board { height: 1fr; width: 100%; }
@@ -255,20 +273,20 @@ class RoomScreen(Page):
         yield from self.compose_head()
         with Container(id="main"):
             with Vertical(id="left"):
-                yield Static(id="above", classes="player", markup=False)
+                yield TextPane(id="above", classes="player")
                 yield self._board
-                yield Static(id="below", classes="player", markup=False)
+                yield TextPane(id="below", classes="player")
             with Vertical(id="panel"):
-                yield Static(id="tabs")
+                yield TextPane(id="tabs")
                 with Tail(id="scroll", can_focus=False):
-                    yield Static(id="text", markup=False)
-        yield Static(id="note", markup=False)
-        yield Static(id="offers")
-        yield Static(id="message", markup=False)
+                    yield TextPane(id="text")
+        yield TextPane(id="note")
+        yield TextPane(id="offers")
+        yield TextPane(id="message")
         with Container(id="row"):
             yield Static("> ", id="mark", markup=False)
             yield Entry(id="entry", suggester=Completion(self._completions), select_on_focus=False)
-        yield Static(id="keys", markup=False)
+        yield TextPane(id="keys")
 
     def on_mount(self) -> None:
         """Begins to follow the room."""
@@ -291,6 +309,8 @@ class RoomScreen(Page):
             read_move=visit.requests.reading if visit.requests is not None else None,
             on_message=self._receive,
         )
+        if visit.told:
+            self.log_line(visit.told, is_notice=True)
         self.run_worker(self._follow(self._mode), name="room")
         self.set_interval(CLOCK_S, self._tick)
         self._draw()
@@ -437,20 +457,20 @@ class RoomScreen(Page):
             title.append(f"  {model.watching} watching", style="not bold dim")
         if self._is_low and model.match is not None:
             title = Text("  ").join(self._player(seat, True) for seat in (bottom, 1 - bottom))
-        self.query_one("#title", Static).update(title)
+        self.query_one("#title", TextPane).show(title)
         for place, seat in (("#above", 1 - bottom), ("#below", bottom)):
-            bar = self.query_one(place, Static)
+            bar = self.query_one(place, TextPane)
             bar.display = not self._is_low
             is_large = self._has_large_clocks
             bar.styles.height = 3 if is_large else 1
-            bar.update(self._with_large_clock(seat) if is_large else self._player(seat, False))
+            bar.show(self._with_large_clock(seat) if is_large else self._player(seat, False))
         self._draw_keys()
 
     def _draw_keys(self) -> None:
         """Shows what the keys do, and whether what is typed goes into the line."""
-        keys = self.query_one("#keys", Static)
+        keys = self.query_one("#keys", TextPane)
         keys.display = not self._is_low
-        keys.update(Text(self._keys_text()))
+        keys.show(self._keys_text())
         self.query_one("#mark", Static).update("  " if self._has_keys else "> ")
 
     def _player(self, seat: int, is_short: bool) -> Text:
@@ -483,10 +503,18 @@ class RoomScreen(Page):
             return None
         return side_text(clock, sides_at(clock, self._visit.connection.server_ms())[seat])
 
-    def _keys_text(self) -> str:
+    def _keys_text(self) -> Text:
         if self._has_keys:
-            return "KEYS: f flip  b bell  g glass  c link  t tab  ? help  q leave   Esc: type"
-        return "Arrows, Space: move on the board   Enter: send   Esc: keys   ?: help"
+            shown = [(f"{key} {word}", f"key('{key}')") for key, word, _ in KEYS if key != "q"]
+            keys = keys_line(*shown, ("q leave", "leave"), (" Esc: type", "drop"))
+            return Text("KEYS: ", no_wrap=True, overflow="ellipsis").append_text(keys)
+        return keys_line(
+            ("Arrows, Space: move on the board", ""),
+            ("Enter: send", "send"),
+            ("Esc: keys", "give_keys"),
+            ("?: help", "menu"),
+            between="   ",
+        )
 
     @property
     def _has_keys(self) -> bool:
@@ -495,10 +523,10 @@ class RoomScreen(Page):
 
     def _draw_offers(self) -> None:
         shown = offers(self.model)
-        bar = self.query_one("#offers", Static)
+        bar = self.query_one("#offers", TextPane)
         lines = Text("\n").join([self._offer_text(offer) for offer in shown[:MAX_OFFERS]])
         bar.display = bool(shown)
-        bar.update(lines)
+        bar.show(lines)
 
     def _offer_text(self, offer: Offer) -> Text:
         text = Text(self._with_countdown(offer), style="bold")
@@ -534,7 +562,7 @@ class RoomScreen(Page):
         text = Text(notice or words.quoted(state))
         standing = standing_text(model, self._visit.connection.server_ms())
         if self._notice.startswith("error:"):
-            text = Text(self._notice.removeprefix("error: "), style="bold")
+            text = Text(_as_sentence(self._notice.removeprefix("error: ")), style="bold")
             if self._board.colours:
                 text.stylize("red")
         self._shows_standing = bool(standing)
@@ -549,7 +577,7 @@ class RoomScreen(Page):
             button = Text(f" {move.id if self._is_low else label} ", style="reverse")
             button.apply_meta({"@click": f"screen.say('{move.id}')"})
             text.append_text(button)
-        self.query_one("#message", Static).update(self._cut(text, notice_length))
+        self.query_one("#message", TextPane).show(self._cut(text, notice_length))
 
     @property
     def _waits(self) -> bool:
@@ -575,9 +603,9 @@ class RoomScreen(Page):
         """Puts the panel beside the board, below it, or in its place, as there is space."""
         columns, rows = self.size
         note = "" if self._is_low else self._note_text()
-        note_box = self.query_one("#note", Static)
+        note_box = self.query_one("#note", TextPane)
         note_box.display = bool(note)
-        note_box.update(Text(note))
+        note_box.show(Text(note))
         self._draw_board()
         bars = 0 if self._is_low else 6 if self._has_large_clocks else 2
         free = rows - self._rows_around(note) - bars
@@ -637,10 +665,10 @@ class RoomScreen(Page):
             tab = Text(label, style="reverse bold" if index == self._tab else "dim")
             tab.apply_meta({"@click": f"screen.show_tab({index})"})
             tabs.append_text(tab).append(" ")
-        self.query_one("#tabs", Static).update(tabs)
-        text = self.query_one("#text", Static)
+        self.query_one("#tabs", TextPane).show(tabs)
+        text = self.query_one("#text", TextPane)
         scroll = self.query_one("#scroll", Tail)
-        text.update(self._panel_text(max(20, scroll.size.width - 1)))
+        text.show(self._panel_text(max(20, scroll.size.width - 1)))
         scroll.keep()
 
     def _panel_text(self, width: int) -> Text:
@@ -664,7 +692,7 @@ class RoomScreen(Page):
         """What stands in place of the moves before the first one."""
         model = self.model
         if model.description is None or model.match is not None or None not in model.seats:
-            return ["No move yet."]
+            return ["No move yet.", *(["", self._visit.told] if self._visit.told else [])]
         if model.my_seat is None:
             return ["The match has not begun."]
         return ["The match begins when your", "opponent opens the link."]
@@ -703,11 +731,12 @@ class RoomScreen(Page):
         """Executes a line: a word of this screen, or what line mode understands."""
         word = line.strip().lower()
         is_move = bool(matching_moves(line, self.model.moves)) or word in move_words(self.model)
-        if not is_move and word in OWN_WORDS:
-            self.action_key(OWN_WORDS[word])
-        elif not is_move and word in ("help", "?"):
+        bare = word.lstrip("".join(SLASHES))
+        if not is_move and (key := OWN_WORDS.get(bare) or OWN_SYNONYMS.get(bare)):
+            self.action_key(key)
+        elif not is_move and (word in ("help", "?") or bare == "?"):
             self.action_menu()
-        elif not is_move and word in ("quit", "exit", "q"):
+        elif not is_move and bare in QUIT_WORDS:
             self.action_leave()
         elif not is_move and word in ("board", "b"):
             self._shows_panel = False
@@ -715,6 +744,14 @@ class RoomScreen(Page):
         else:
             self._notice = ""
             self._lines.put(line)
+
+    async def action_send(self) -> None:
+        """Sends the input line, as Enter does."""
+        await self.query_one("#entry", Entry).action_submit()
+
+    def action_give_keys(self) -> None:
+        """Gives the letters to the board, as Esc does."""
+        self._focus_board()
 
     def action_say(self, line: str) -> None:
         """Executes a word that was clicked."""
@@ -746,6 +783,8 @@ class RoomScreen(Page):
                 self.action_pick()
             case "help":
                 self.action_menu()
+            case "leave":
+                self.action_leave()
             case "drop":
                 if not self._board.drop():
                     self._focus_board()
@@ -770,6 +809,7 @@ class RoomScreen(Page):
         self._cell_text = f"{cell}: {kind.name}" if kind is not None else cell
         if self._board.selection:
             self._cell_text += f", picked {' '.join(self._board.selection)}"
+            self._cell_text += ": now a marked cell" if self._board.next_cells else ""
         self._draw_message()
 
     def action_pick(self) -> None:
@@ -911,7 +951,8 @@ class RoomScreen(Page):
         if model.running and model.my_seat is not None:
             question = "Leave the room? The match goes on without you."
             self.app.push_screen(
-                Question(question), lambda is_yes: self._leave() if is_yes else None
+                Question(question, insists=True),
+                lambda is_yes: self._leave() if is_yes else None,
             )
         else:
             self._leave()
@@ -932,7 +973,7 @@ class RoomScreen(Page):
                     f"{line}\n", style="" if not self._board.colours else "#ffffff on #000000"
                 )
         self._on_mouse(False)
-        sheet = TextSheet("The link of this room (select it with the mouse):", body)
+        sheet = LinkSheet("The link of this room (select it with the mouse):", body, link)
         self.app.push_screen(sheet, lambda _: self._on_mouse(True))
 
     # --- completion
@@ -948,6 +989,12 @@ class RoomScreen(Page):
             *OWN_WORDS,
             *[f"/{name}" for name in model.chat_commands],
         ]
+
+
+def _as_sentence(text: str) -> str:
+    """A message with a capital at its beginning, unless it begins with a move or a number."""
+    word = text.partition(" ")[0]
+    return text[:1].upper() + text[1:] if word.isalpha() and len(word) > 1 else text
 
 
 def _count_offers(model: Model) -> int:
@@ -967,6 +1014,6 @@ def menu_entries(model: Model) -> list[MenuEntry]:
     shown = [entry for entry in shown if entry.word not in ("help", "board")]
     own = [MenuEntry(f"{word} ({key})", text, word) for key, word, text in KEYS]
     own = [entry for entry in own if entry.word in OWN_WORDS]
-    say = [MenuEntry("say", "say something to the room: say hello, or shorter /hello", "say")]
-    ask = [MenuEntry("/help", "what the room's bot answers, such as /why", "/help")]
+    say = [MenuEntry("say", "write to the room: say hello, or /hello; but /resign resigns", "say")]
+    ask = [MenuEntry("/help", "what the room's bot answers, for you alone: /why, /hint", "/help")]
     return [*say, *(ask if model.chat_commands else []), *shown, *own]

@@ -17,8 +17,8 @@ from client.tui.picking import choice_keys
 from engine.view import MoveView
 
 SHEET_CSS = """
-#sheet { width: 90%; max-width: 76; height: auto; max-height: 90%; border: round ansi_blue;
-         background: ansi_default; padding: 0 1; }
+#sheet { width: 90%; min-width: 40; max-width: 76; height: auto; max-height: 90%;
+         border: round ansi_blue; background: ansi_default; padding: 0 1; }
 #sheet Static { width: 100%; height: auto; }
 #sheet VerticalScroll { height: auto; max-height: 100%; }
 #sheet OptionList, #sheet OptionList:focus { border: none; padding: 0; background: ansi_default;
@@ -27,29 +27,48 @@ SHEET_CSS = """
 """
 
 
+def keys_line(*keys: tuple[str, str], between: str = "  ") -> Text:
+    """A line of keys with what they do; each has the action of the screen that a click on it does,
+    "" without one.
+    """
+    line = Text(no_wrap=True, overflow="ellipsis")
+    for number, (label, action) in enumerate(keys):
+        key = Text(label)
+        if action:
+            key.apply_meta({"@click": f"screen.{action}"})
+        line.append(between if number else "").append_text(key)
+    return line
+
+
 class Question(ModalScreen[bool]):
-    """Asks a question that is answered by y or n."""
+    """Asks a question that is answered by y or n. With `insists` Ctrl-C is a yes: it has asked."""
 
     DEFAULT_CSS = "Question { align: center middle; background: transparent; }" + SHEET_CSS
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer(True)", "yes"),
-        Binding("n,escape,ctrl+c", "answer(False)", "no"),
+        Binding("n,escape", "answer(False)", "no"),
+        Binding("ctrl+c", "interrupt", show=False),
     ]
 
-    def __init__(self, question: str) -> None:
+    def __init__(self, question: str, insists: bool = False) -> None:
         super().__init__()
         self._question = question
+        self._insists = insists
 
     def compose(self) -> ComposeResult:
         with Vertical(id="sheet"):
             yield Static(Text(self._question), markup=False)
             yield Static(
-                "[@click=screen.answer(True)]y yes[/]    [@click=screen.answer(False)]n no[/]"
+                keys_line(("y yes", "answer(True)"), ("n no", "answer(False)"), between="    ")
             )
 
     def action_answer(self, is_yes: bool) -> None:
         """Closes the question."""
         self.dismiss(is_yes)
+
+    def action_interrupt(self) -> None:
+        """Closes the question by Ctrl-C."""
+        self.dismiss(self._insists)
 
 
 class Choice(ModalScreen[int | None]):
@@ -67,7 +86,8 @@ class Choice(ModalScreen[int | None]):
         with Vertical(id="sheet"):
             yield Static(Text(self._question), markup=False)
             yield OptionList(*[Option(Text(f"{key}  {text}")) for key, text in self._choices])
-            yield Static("Press a letter, or Enter; Esc goes back", classes="hint")
+            hint = keys_line(("Press a letter, or Enter", ""), ("Esc goes back", "drop"))
+            yield Static(hint, classes="hint")
 
     def on_key(self, event: Key) -> None:
         """Chooses by a letter."""
@@ -118,7 +138,8 @@ class Menu(ModalScreen[str | None]):
         with Vertical(id="sheet"):
             yield Static(Text(self._heading), markup=False)
             yield OptionList(*options)
-            yield Static("Enter chooses, Esc goes back", classes="hint")
+            hint = keys_line(("Enter chooses", ""), ("Esc goes back", "drop"))
+            yield Static(hint, classes="hint")
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Returns the chosen word."""
@@ -136,13 +157,18 @@ class TextSheet(ModalScreen[None]):
         "TextSheet { align: center middle; background: transparent; }"
         + SHEET_CSS
         + " TextSheet #sheet { width: 100%; max-width: 110; height: 100%; max-height: 100%;"
-        + " border: none; } TextSheet #sheet VerticalScroll { height: 1fr; }"
+        + " border: none; padding: 0; } TextSheet #sheet VerticalScroll { height: 1fr; }"
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,enter,q,ctrl+c,c,space", "drop", "back")
     ]
 
-    def __init__(self, heading: str, body: Text, hint: str = "Esc goes back") -> None:
+    def __init__(
+        self,
+        heading: str,
+        body: Text,
+        hint: Sequence[tuple[str, str]] = (("Esc goes back", "drop"),),
+    ) -> None:
         super().__init__()
         self._heading = heading
         self._body = body
@@ -153,11 +179,26 @@ class TextSheet(ModalScreen[None]):
             yield Static(Text(quoted(self._heading)), markup=False)
             with VerticalScroll():
                 yield Static(self._body, markup=False)
-            yield Static(Text(self._hint), classes="hint")
+            yield Static(keys_line(*self._hint), classes="hint")
 
     def action_drop(self) -> None:
         """Closes the sheet."""
         self.dismiss(None)
+
+
+class LinkSheet(TextSheet):
+    """Shows a link, and copies it where the terminal lets programs do so."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "copy", "copy")]
+
+    def __init__(self, heading: str, body: Text, link: str) -> None:
+        super().__init__(heading, body, (("y copies it", "copy"), ("Esc goes back", "drop")))
+        self._link = link
+
+    def action_copy(self) -> None:
+        """Gives the link to the clipboard of the terminal, by its code OSC 52."""
+        self.app.copy_to_clipboard(self._link)
+        self.query_one(".hint", Static).update("Copied, if the terminal allows. Esc")
 
 
 def ask_for_one(

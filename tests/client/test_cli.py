@@ -12,6 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from client.address import parse_address
 from client.cli import main
 from client.subcommands.full_screen import fills_terminal
 from engine.rules.registry import game_ids, load_game
@@ -172,11 +173,27 @@ def test_games_as_json_prints_a_line_for_each() -> None:
         (["play"], "Missing argument 'GAME'"),
     ],
 )
-def test_wrong_usage_is_explained(arguments: list[str], explanation: str) -> None:
+def test_wrong_usage_is_explained(
+    arguments: list[str], explanation: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """The exit code is 2, and stdout is empty."""
+    monkeypatch.chdir(tmp_path)  # where no server runs
     result = plyroom(*arguments)
     assert (result.exit_code, result.stdout) == (2, "")
     assert explanation in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize("option", [(), ("--level", "1"), ("--friend",)])
+def test_play_uses_the_server_that_runs_here(
+    option: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """That of `make run` in the same folder, where no other one is named; a friend may join too."""
+    monkeypatch.setattr("client.own_server.server_here", lambda: parse_address("127.0.0.1:1"))
+    environ = {"XDG_STATE_HOME": str(tmp_path)}
+    result = plyroom("play", "tic-tac-toe", *option, **environ)
+    assert "http://127.0.0.1:1: " in result.stderr
+    named = plyroom("play", "tic-tac-toe", *option, "--url", "127.0.0.1:2", **environ)
+    assert "http://127.0.0.1:2: " in named.stderr
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,14 @@ def test_a_move_out_of_turn_is_answered_as_one(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["why did you play that", "i am stuck", "undo", "hint please", "@bot who is winning"]
+    "text",
+    [
+        "why did you play that",
+        "i am stuck",
+        "can i undo that",
+        "hint please",
+        "@bot who is winning",
+    ],
 )
 def test_plain_questions_are_for_the_bot(text: str) -> None:
     """They go to the chat without a question mark too, in a room with an AI; between people only
@@ -461,9 +468,56 @@ def test_a_slash_and_a_command_ask_the_bot() -> None:
     assert parse_line("/Coach on", model) == SendChat("/Coach on")
     assert parse_line("/good luck", model) == SendChat("good luck")
     assert parse_line("/why", CONNECT_FOUR) == SendChat("why")
-    assert parse_line("/coahc", model) == SendChat("/coahc"), "the bot names the right command"
+    assert parse_line("/why?", model) == parse_line("/ why", model) == SendChat("/why")
     assert parse_line("/coahc is a typo", model) == SendChat("coahc is a typo")
     assert parse_line("/hello", model) == SendChat("hello")
+    for word in ("coahc", "resing"):  # a misspelt question is not told to the others
+        meant = {"coahc": "/coach", "resing": "resign"}[word]
+        reason = f"There is no /{word}. Did you mean {meant}? To say it to the room: say {word}"
+        assert parse_line(f"/{word}", model) == Unclear(reason, f"say {word}")
+
+
+@pytest.mark.parametrize("name", CommandName)
+def test_a_command_is_the_same_with_a_slash(name: CommandName) -> None:
+    """What the client knows is done, never said to the room; the bot's commands ask the bot."""
+    model = msgspec.structs.replace(CONNECT_FOUR, chat_commands=("hint", "coach"))
+    for argument in ("", " Ada"):
+        line = f"{name.value}{argument}"
+        slashed = parse_line(f"/{line}", model)
+        asks_bot = name is CommandName.HINT
+        assert slashed == (SendChat(f"/{line}") if asks_bot else parse_line(line, model))
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("undo", CommandName.TAKEBACK), ("Take back", CommandName.TAKEBACK),
+        ("give up", CommandName.RESIGN), ("leave", CommandName.QUIT), ("/q", CommandName.QUIT),
+        ("/Give up", CommandName.RESIGN), ("/?", CommandName.HELP),
+    ],
+)  # fmt: skip
+def test_words_from_elsewhere(text: str, name: CommandName) -> None:
+    """The bot would only tell of the command, and a move may have the word."""
+    model = msgspec.structs.replace(CONNECT_FOUR, chat_commands=("takeback", "help"))
+    assert parse_line(text, model) == RunCommand(name)
+    undo = MoveView("undo", ("a1",), "undo")
+    assert parse_line("undo", room(CHESS, undo)) == PlayMove(undo)
+
+
+@pytest.mark.parametrize("text", ["hello", "gg", "Thank you", "well played!"])
+def test_a_greeting_without_say_is_offered_as_chat(text: str) -> None:
+    for model in (room(CHESS, PAWN), room(CHESS), Model(room="r")):
+        assert parse_line(text, model) == Unclear(
+            f"To say it to the room: say {text}", f"say {text}"
+        )
+
+
+def test_a_misspelt_command_is_named() -> None:
+    for model in (room(CHESS, PAWN), room(CHESS)):
+        unclear = parse_line("resing", model)
+        assert isinstance(unclear, Unclear)
+        assert "Did you mean resign?" in unclear.reason
+        assert "Did you mean" not in str(parse_line("wxyzw", model))
 
 
 def test_what_people_say_goes_to_the_chat() -> None:

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from client.address import DEFAULT_SERVER
 from client.errors import Unreachable
-from client.own_server import LOG_NAME, own_server, running_server
-from client.subcommands.options import typed, user_folder
+from client.own_server import LOG_NAME, own_server, running_server, server_here, usual_server
+from client.subcommands.options import locate, program, typed, user_folder
 from server.address_file import ADDRESS_FILE, IN_USE, ServerAddress, announced_address, read_address
+from server.settings import Settings
 from tests.client.test_replay import http_server
 
 HERE = "22fbfbc44d790704"
@@ -55,6 +57,25 @@ def test_only_the_folders_own_installation_is_its_server(tmp_path: Path) -> None
         assert running_server(tmp_path) is None
 
 
+def test_the_server_that_runs_here_is_the_usual_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A command that names no server uses that of `make run` in the same folder, on any port. A
+    file of another user is no server of one's own.
+    """
+    monkeypatch.chdir(tmp_path)
+    assert (server_here(), str(usual_server())) == (None, DEFAULT_SERVER)
+    replies = {"/api/installation": (200, json.dumps({"installation": HERE}).encode())}
+    Settings().data.mkdir()
+    with http_server(replies) as address:
+        with announced_address(Settings().data, ServerAddress(str(address), HERE)):
+            assert server_here() == usual_server() == address
+            assert locate("abc", None) == (address, "abc")
+            monkeypatch.setattr("os.getuid", lambda: (tmp_path.stat().st_uid) + 1)
+            assert server_here() is None
+        assert str(usual_server()) == DEFAULT_SERVER
+
+
 async def test_a_failed_start_is_told_by_the_server_that_failed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -67,6 +88,18 @@ async def test_a_failed_start_is_told_by_the_server_that_failed(
             raise AssertionError("a server that does not start")
     assert str(refused.value) == "the server could not be started\n  Error: no space left"
     assert IN_USE in (tmp_path / LOG_NAME).read_text()
+
+
+def test_the_program_is_named_as_it_is_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After `make run` it is not on the path: a command that is printed must work as it stands."""
+    monkeypatch.setattr("sys.argv", [".venv/bin/plyroom", "play"])
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    assert program() == ".venv/bin/plyroom"
+    monkeypatch.setattr("sys.argv", ["/usr/lib/python3/client/__main__.py"])
+    assert program() == "plyroom"
+    monkeypatch.setattr("sys.argv", [".venv/bin/plyroom"])
+    monkeypatch.setattr("shutil.which", lambda name: "/usr/bin/plyroom")
+    assert program() == "plyroom"
 
 
 def test_the_users_folder_and_how_it_is_typed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from textual.events import MouseScrollUp
 from textual.widgets import Input, OptionList
 
 from client.address import DEFAULT_SERVER, Address, parse_address
@@ -17,7 +18,7 @@ from client.connection import Connection
 from client.errors import PlyroomError, Unreachable
 from client.terminal.colours import FIXED_COLOURS
 from client.tui.lobby import LobbyScreen, Place, StartScreen, lobby_rows
-from client.tui.new_room import CLOCKS, create_command, fields_after, fields_of, step_field
+from client.tui.new_room import CLOCKS, Fields, create_command, fields_after, fields_of, step_field
 from client.tui.requests import Requests
 from client.tui.visits import Visits
 from engine.view import PositionView
@@ -282,14 +283,36 @@ async def test_the_lobby_is_live_and_opens_rooms() -> None:
         await screen.press("escape")
         await screen.shows("Running")
         await screen.press("n")
-        await screen.shows("A new room", "the computer, level 3")
+        await screen.shows("A new room", "computer, level 3")
         await screen.press("down", "right", "right", "down", "right")
-        await screen.shows("< the second side >", "the computer, level 5")
+        await screen.shows("< the second side >", "computer, level 5")
         await screen.press("enter")
         await screen.until(lambda: server.created, "created")
         assert server.created[0]["seats"] == [{"who": "ai", "level": 5}, {"who": "me"}]
         # This server knows no room: its refusal is told in the lobby.
         await screen.shows("no: room.unknown", "New room")
+
+
+async def test_a_room_is_created_by_the_mouse_alone() -> None:
+    """A click opens the sheet and chooses a field, the signs beside its value change it, so does
+    the wheel; the last line creates the room. The keys of the lobby are clicked too.
+    """
+    server = Lobbied()
+    async with lobby(server, Canned()) as screen:
+        await screen.click_on("n new room")
+        await screen.click_on("Esc goes back")
+        await screen.click_on("Chess: Mate the king.")
+        await screen.click_on("level 3")
+        await screen.shows("< computer, level 3")
+        await screen.click_on("< computer, level 3")
+        await screen.click_on("< computer, level 2")
+        await screen.click_on("level 1 >")
+        await screen.shows("< computer, level 2")
+        await screen.pilot._post_mouse_events([MouseScrollUp], Fields, offset=(20, 1))
+        await screen.shows("< computer, level 1")
+        await screen.click_on("Enter creates it")
+        await screen.until(lambda: server.created, "created")
+        assert server.created[0]["seats"] == [{"who": "me"}, {"who": "ai", "level": 1}]
 
 
 async def test_a_replay_opens_from_the_list() -> None:
@@ -368,6 +391,16 @@ async def test_the_first_screen_asks_for_a_server() -> None:
             await screen.press("enter")
         there = (parse_address("http://example.org:8000"), "x")
         assert entered == [(None, ""), there, there]
+
+
+async def test_the_first_choice_is_the_server_that_runs_here() -> None:
+    entered: list[tuple[Address | None, str]] = []
+    here = parse_address("http://127.0.0.1:9000")
+    start = StartScreen(lambda address, room: entered.append((address, room)), here)
+    async with running(lambda: start, 80, 24) as screen:
+        await screen.shows("Go to the server that runs here, http://127.0.0.1:9000")
+        await screen.press("enter", "down", "enter")
+        assert entered == [(here, ""), (None, "")]
 
 
 def test_the_list_is_chosen_for_each_kind_of_opponent() -> None:

@@ -8,7 +8,7 @@ from typing import cast
 from textual.widgets import Input
 
 from client.address import parse_address
-from client.analyses import AnalysedPosition, AnalysisReport
+from client.analyses import AnalysedPosition, AnalysisReport, AnalysisSummary, MarkCounts
 from client.api import Line
 from client.errors import Refused
 from client.terminal.colours import FIXED_COLOURS
@@ -66,7 +66,10 @@ class Canned(Requests):
             3, 60, 1, line="4. a2 5. c1", mark="blunder", loss=0.5, says_mark="Blunder: it loses."
         )
         plain = [AnalysedPosition(ply, 50, ply % 2) for ply in range(6)]
-        return AnalysisReport("done", 6, 6, moves=(*plain[:3], marked, *plain[4:]))
+        none = MarkCounts(0, 0, 0)
+        summary = AnalysisSummary((92.0, 61.5), (none, none), ())
+        moves = (*plain[:3], marked, *plain[4:])
+        return AnalysisReport("done", 6, 6, moves=moves, summary=summary)
 
     async def export(self, match_id: str, path: Path) -> int:
         with path.open("x") as file:
@@ -106,13 +109,35 @@ async def test_steps_by_keys_numbers_and_the_wheel() -> None:
         await screen.until(lambda: replayed.ply == 5, "a step on a small screen")
 
 
+async def test_what_is_not_drawn_again_did_not_change() -> None:
+    """A step draws the rows and texts that change. Each screen is that of a whole drawing, colours
+    too, after steps, a turn of the board, other moves, another size and a cursor.
+    """
+    keys = ("n", "n", "n", "p", "f", "n", "end", "home", "m", "left", "down", "escape", "escape")
+    async with replay(80, 24) as (screen, _):
+        for size in ((80, 24), (40, 12)):
+            await screen.pilot.resize_terminal(*size)
+            await screen.has_rows(size[1])
+            for key in keys:
+                await screen.press(key)
+                await screen.is_whole(key)
+
+
 async def test_the_analysis() -> None:
     """a analyses and shows the graph; j and k go to marked moves, v shows the better line."""
     async with replay() as (screen, replayed):
         await screen.press("j")
         await screen.shows("a analyses the match first.")
         await screen.press("a")
-        await screen.shows("chance to win", "X blunder")
+        await screen.shows("chance to win", "Marks  X blunder", "j goes to the first mark.")
+        last = [each.split("│")[-1].strip() for each in screen.lines()]
+        signs = [each for each in last if "^" in each or "X" in each]
+        assert signs[-3:] == [
+            "X",
+            "^",
+            "Marks  X blunder",
+        ]  # the place is below the graph, not the words
+        await screen.shows("Accuracy: Crosses 92 %, Noughts 61.5 %.", "j next mark  k before")
         await screen.press("j")
         await screen.until(lambda: replayed.ply == 4, "the blunder")
         await screen.shows("Blunder: it loses.", "Better: 4. a2 5. c1")

@@ -13,6 +13,7 @@ from client.model import Model
 from client.terminal.colours import FIXED_COLOURS
 from client.terminal.commands import PERMITTED_AS, CommandName, is_permitted
 from client.tui.board_pane import BoardPane
+from client.tui.pages import TextPane
 from client.tui.room import RoomScreen, Visit, menu_entries
 from client.tui.sheets import Menu, Question
 from server.commands import AiSeat, Chat, Move, MySeat, OfferDraw, OpenSeat, Resign, Sit, Takeback
@@ -131,6 +132,15 @@ async def test_an_evening_in_one_room() -> None:
         await screen.type("/hello there")
         await screen.press("ctrl+t", "ctrl+t")
         await screen.shows("<Ada> hello there")
+        # A word of this screen or of line mode is never said; nor is a misspelt one without say.
+        entry, since = screen.room.query_one(Input), len(screen.link.seen)
+        for line in ("/flip", "/bell", "/reslgn"):
+            await screen.type(line)
+        await screen.shows("Did you mean resign?")
+        assert entry.value == "say reslgn"
+        assert [each for each in screen.link.seen[since:] if each["t"] == "chat"] == []
+        await screen.press("enter")
+        await screen.shows("<Ada> reslgn")
 
 
 async def test_offers_are_answered_by_keys_words_and_the_mouse() -> None:
@@ -213,7 +223,11 @@ async def test_resigning_asks_first() -> None:
             await screen.until(lambda: isinstance(screen.app.screen, Question), "the question")
             await screen.press(answer)
             await screen.until(lambda: screen.app.screen is screen.room, "the room")
-        await screen.type("quit")
+            if answer == "n":
+                await screen.type("resign")
+                await screen.press("ctrl+c")  # is no answer that resigns
+                await screen.until(lambda: screen.app.screen is screen.room, "the room")
+        await screen.press("ctrl+d")
         await screen.shows("Leave the room?")
         await screen.press("n")
         assert all(message["t"] != "resign" for message in screen.link.seen)
@@ -222,6 +236,36 @@ async def test_resigning_asks_first() -> None:
         await screen.press("y")
         await screen.sent("resign")
         await screen.shows("You lost: ")
+
+
+async def test_resigning_by_the_mouse_alone() -> None:
+    """The line of keys is clicked: the list of words, the keys of the board, and the way back."""
+    room = of_two()
+    async with terminal(room) as screen:
+        await screen.click("b2")
+        await room.act(BOB, Move("m1", 1, "a1"))
+        await screen.until(lambda: screen.room.model.permits("resign"), "may resign")
+        await screen.click_on("Esc: keys")
+        await screen.click_on("f flip")
+        await screen.until(lambda: screen.room._is_flipped, "turned")
+        assert screen.room._has_keys
+        await screen.click_on("Esc: type")
+        await screen.shows("Enter: send")
+        await screen.click_on("?: help")
+        await screen.click_on("resign the match")
+        await screen.click_on("y yes")
+        await screen.shows("You lost: you resigned.")
+
+
+async def test_ctrl_c_twice_leaves() -> None:
+    room = of_two()
+    async with terminal(room) as screen:
+        await screen.type("b2")
+        await screen.until(lambda: moves(room), "b2")
+        await screen.press("ctrl+c")
+        await screen.shows("Leave the room?")
+        await screen.press("ctrl+c")
+        await screen.until(lambda: not screen.app.is_running, "the end")
 
 
 async def test_a_choice_by_letter() -> None:
@@ -328,6 +372,42 @@ async def test_hostile_names_and_chat_are_only_text() -> None:
         assert not any(ord(c) < 32 or 127 <= ord(c) < 160 for c in "".join(screen.lines()))
 
 
+async def test_what_a_newer_server_sends_breaks_nothing() -> None:
+    """Messages, events, fields and values that this client does not know are passed over, and what
+    it knows of them is shown: the user reads on and plays on.
+    """
+    room = FakeRoom("gomoku", (MySeat(), OpenSeat()))
+    room.decide(BOB, Sit("sit", 1))
+    async with terminal(room) as screen:
+        await screen.shows("Black to move", "Bob", "No move yet.")
+        v, match = room.room.v, room.room.match
+        assert match is not None
+        body: Message = {"room": "r", "match": match.id, "ply": 0, "seat": 1, "v": v}
+        for message in (
+            {"t": "fireworks", **body},
+            {"t": "presence", **body, "seats": [True, True], "watching": 3, "moods": ["glad"]},
+            {"t": "thinking", **body, "state": "dreaming", "colour": "blue"},
+            {"t": "may", **body, "may": ["resign", "teleport"]},
+            {"t": "answer", **body, "text": "Sing.",
+             "arrows": [{"cells": ["h8", "zz99"], "kind": "song"}]},
+            {"t": "view", **body, "view": {"pieces": {"h8": "dragon", "zz9": "black"}, "turn": 0,
+             "text": "Black to move", "marks": {"glow": ["h8"], "last": ["q99"]}, "smell": 1}},
+        ):  # fmt: skip
+            await screen.link.send(message)
+        await screen.shows("3 watching", "Sing.", " ?")
+        for kind in ("exploded", "said"):  # the second one has no field that is known
+            v += 1
+            await screen.link.send({"t": "event", "room": "r", "v": v, "at": 0, "kind": kind})
+        await screen.until(lambda: screen.room.model.v == v, "the events")
+        await screen.is_whole()
+        since = len(screen.link.seen)
+        await screen.type("a1")
+        assert (await screen.sent("move", since))["move"] == "a1"
+        for key in ("ctrl+t", "ctrl+t", "ctrl+t", "ctrl+t", "f1"):
+            await screen.press(key)
+        await screen.shows("What you can do now", "resign the match")
+
+
 async def test_any_size() -> None:
     """From 40 by 12 up the board, the message and the input line are there; the cursor is seen."""
     room = of_two("gomoku")
@@ -364,6 +444,9 @@ async def test_waiting_for_a_friend_shows_the_link() -> None:
         await screen.shows("http://script/room/r")
         await screen.press("f2")
         await screen.shows("http://script/room/r", "█")
+        await screen.press("y")
+        await screen.shows("Copied, if the terminal allows.")
+        assert screen.app.clipboard == "http://script/room/r"
         await screen.press("escape")
         await room.act(BOB, Sit("sit", 1))
         await screen.shows("Black: Bob", "White to move")
@@ -395,6 +478,29 @@ async def test_keys_of_the_board() -> None:
         await screen.press("escape", "tab")
         await screen.press(*"flip", "enter")
         await screen.until(lambda: not screen.room._is_flipped, "turned back")
+
+
+async def test_a_small_board_scrolls_around_the_cursor() -> None:
+    """What the cursor is on is in sight, and no row or tab is left over from before."""
+    room = of_two("hex")
+    async with terminal(room, 40, 12) as screen:
+        board = screen.room.query_one(BoardPane)
+        for key in [*["down"] * 7, *["up"] * 6, "ctrl+t", "ctrl+t"]:
+            await screen.press(key)
+            await screen.is_whole(key)
+            if key in ("up", "down") and board.region:
+                assert board.picture is not None
+                assert board.cursor is not None
+                row = board.picture.boxes[board.cursor].row - board._offset[0]
+                assert 0 <= row < board.size.height
+        await screen.pilot.resize_terminal(80, 24)
+        await screen.has_rows(24)
+        for name in ("Chat", "People", "Moves", "Thinking"):
+            await screen.press("ctrl+t")
+            await screen.is_whole(name)
+            tabs = screen.room.query_one("#tabs", TextPane).render_line(0)
+            chosen = [each.text for each in tabs if each.style and each.style.reverse]
+            assert chosen == [name]
 
 
 async def test_a_tab_follows_its_end_until_the_user_scrolls() -> None:

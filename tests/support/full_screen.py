@@ -6,7 +6,9 @@ from contextlib import asynccontextmanager
 
 from textual.pilot import Pilot
 from textual.screen import Screen
+from textual.widgets import Input
 
+from client.terminal.wrapping import visible_width
 from client.tui.app import PlyroomApp
 
 #: The number of times that `until` lets the application work before it gives up.
@@ -49,6 +51,26 @@ class FullScreen:
     async def press(self, *keys: str) -> None:
         """Presses keys by their names."""
         await self.pilot.press(*keys)
+
+    async def click_on(self, words: str) -> None:
+        """Clicks on these words where they are shown first, from above."""
+        await self.shows(words)
+        row = next(row for row, line in enumerate(self.lines()) if words in line)
+        line = self.lines()[row]
+        await self.pilot.click(offset=(visible_width(line[: line.index(words)]), row))
+
+    async def is_whole(self, what: str = "") -> None:
+        """Asserts that the screen is the same when all of it is drawn anew: nothing is left over
+        from before. Colours count.
+        """
+        for line in self.app.screen.query(Input):
+            line.cursor_blink = False
+        await self.pilot.pause()
+        shown = self.app.screen._compositor.render_strips()
+        for widget in self.app.screen.walk_children():
+            widget.refresh(layout=True)
+        await self.pilot.pause()
+        assert shown == self.app.screen._compositor.render_strips(), what
 
     async def has_rows(self, rows: int) -> None:
         """Waits until the screen has this height."""
