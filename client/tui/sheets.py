@@ -17,8 +17,8 @@ from client.tui.picking import choice_keys
 from engine.view import MoveView
 
 SHEET_CSS = """
-#sheet { width: 90%; min-width: 40; max-width: 76; height: auto; max-height: 90%; border: round ansi_blue;
-         background: ansi_default; padding: 0 1; }
+#sheet { width: 90%; min-width: 40; max-width: 76; height: auto; max-height: 90%;
+         border: round ansi_blue; background: ansi_default; padding: 0 1; }
 #sheet Static { width: 100%; height: auto; }
 #sheet VerticalScroll { height: auto; max-height: 100%; }
 #sheet OptionList, #sheet OptionList:focus { border: none; padding: 0; background: ansi_default;

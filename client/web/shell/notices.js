@@ -33,8 +33,7 @@ export class LoadingPage extends Notice {
             "div",
             // Its key keeps its parts from becoming those of the page, which would jump to their places.
             { class: "page skeleton", key: "skeleton", "aria-busy": "true" },
-            h("h1", { class: "visually-hidden" }, "Loading…"),
-            h("div", { class: "card" }, h("p", { class: "muted", "aria-hidden": "true" }, "Loading…")),
+            h("div", { class: "card" }, h("h1", null, "Loading…")),
             h("div", { class: "card" }),
         );
     }

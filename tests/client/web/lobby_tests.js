@@ -294,6 +294,7 @@ test("with an unfinished match on this screen, Escape neither enters it nor star
     page.onModelChange({ ...app.model, you: null });
     (await until(() => button("this screen"))).click();
     app.update();
+    await until(() => document.querySelector("main .mine")); // before that the page knows of no match
     for (const [value, expected] of [["", [[], []]], ["on", [["/room/old"], []]], ["new", [["/room/old", "/room/new"], ["create"]]]]) {
         (await until(() => document.querySelector("main .games .name"))).click();
         (await until(() => document.querySelector("dialog.confirm"))).close(value);

@@ -47,7 +47,7 @@ test("a player sees the time until the match may be claimed, and then the claims
 test("a spectator reads who has gone, both if both have", () => {
     const spectator = (gone_ms) => seen({ seats: [BEN, { identity: "cyd", name: "Cyd" }], gone_ms });
     assertEqual(spectator([null, 9000]), ["Cyd has gone."]);
-    assertEqual(spectator([9000, 9000]), ["Ben and Cyd have gone."]);
+    assertEqual(spectator([9000, 9000]), ["Ben has gone. Cyd has gone."]);
 });
 
 test("a player sees what a claim waits for besides the time, and the claims that there are", () => {

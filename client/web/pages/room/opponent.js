@@ -181,15 +181,12 @@ function goneText(app, room, absence) {
     const viewerSeat = mySeat(app.model);
     const seat = [0, 1].find((each) => each !== viewerSeat && absence.secondsLeft(each) !== null);
     if (seat === undefined || !room.match || room.match.over) return null;
-    const name = occupantName(room.seats[seat]);
-    if (viewerSeat === null) {
-        const gone = [0, 1].filter((each) => absence.secondsLeft(each) !== null);
-        const names = gone.map((each) => occupantName(room.seats[each]));
-        const texts = gone.map((each) => awayText(room, each));
-        if (names.length > 1 && texts.every((each) => each === GONE)) return `${names.join(" and ")} have gone.`;
-        return names.map((each, i) => `${each} ${texts[i]}`).join(" ");
-    }
-    const away = `${name} ${awayText(room, seat)}`;
+    if (viewerSeat === null)
+        return [0, 1]
+            .filter((each) => absence.secondsLeft(each) !== null)
+            .map((each) => awayText(room, each))
+            .join(" ");
+    const away = awayText(room, seat);
     if (CLAIMS.some(({ t }) => permits(app.model, t)))
         return `${away}${permits(app.model, "claim_win") ? "" : " Your side cannot win any more."}`;
     if (permits(app.model, "abort")) return `${away} You may abort the match.`;
@@ -200,15 +197,14 @@ function goneText(app, room, absence) {
     return `${away} You may claim the match ${when.join(" and ")}.`;
 }
 
-const GONE = "has gone.";
-
 /**
- * What the player of a seat, who is not in the room, has done.
+ * Where the player of a seat is, who is not in the room: "Ada has gone."
  * @param {Room} room
  * @param {number} seat
  */
 function awayText(room, seat) {
-    return room.presence?.elsewhere.includes(seat) ? "is on another page of this server." : GONE;
+    const where = room.presence?.elsewhere.includes(seat) ? "is on another page of this server" : "has gone";
+    return `${occupantName(room.seats[seat])} ${where}.`;
 }
 
 /**
