@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import cast
 
 from server.address import parse_names, parse_proxies, parse_url
-from server.address_file import DEFAULT_FOLDER
 
+#: The folder of a server that is told no other one, below its working directory.
+DEFAULT_FOLDER = Path("data")
 #: Newest lines of chat whose author and time a room keeps, for the chat's rate limits.
 CHAT_STAMPS = 64
 #: The settings that are at most CHAT_STAMPS.
