@@ -362,12 +362,12 @@ def _may_follow(command: CommandName, argument: str, model: Model) -> bool:
 def _not_command(command: CommandName, said: str) -> Unclear:
     """The rejection of a line that begins with a command, and may be meant for the room."""
     known = ARGUMENTS.get(command, ())
-    usage = f"{command.value} stands alone."
+    usage = f"{command.value} stands alone"
     if known:
-        usage = f"After {command.value} comes {', '.join(known)}, or nothing."
+        usage += f", or before {' or '.join(known)}"
     elif command in WITH_TEXT:
-        usage = f"The command has no slash: {said}."
-    return Unclear(f"{usage} To say it to the room: say {said}", f"say {said}")
+        usage = "the command has no slash"
+    return Unclear(f"To say it to the room: say {said} ({usage})", f"say {said}")
 
 
 def similar_command(word: str, model: Model, keys: Mapping[str, str] = NO_KEYS) -> str:

@@ -524,8 +524,9 @@ class StartScreen(Screen[None]):
         yield OptionList(*choices)
         yield Input(id="address", placeholder="http://host:8000, or the link of a room")
         yield Static(id="start-problem", markup=False)
-        yield Static("\nArrows choose, Enter goes on, q leaves. `plyroom --plain --help` and")
-        yield Static("PLYROOM_PLAIN=1: plain lines, for screen readers and braille displays.")
+        plain = f"`{program()} --plain --help` and PLYROOM_PLAIN=1"
+        hint = f"Arrows choose, Enter goes on, q leaves. {plain}: plain lines, for screen readers"
+        yield Static(f"\n{hint} and braille displays.", markup=False)
 
     def on_mount(self) -> None:
         """Hides the line for the address until it is wanted."""

@@ -533,7 +533,7 @@ def test_chat_that_begins_with_a_command_is_not_that_command(said: str) -> None:
     slashed = parse_line(f"/{said}", model)
     assert isinstance(slashed, Unclear)
     assert slashed.instead == f"say {said}"
-    assert slashed.reason.endswith(f"room: say {said}")
+    assert slashed.reason.startswith(f"To say it to the room: say {said} (")
     if COMMANDS[said.split()[0]] in ROOM_COMMANDS:
         assert parse_line(said, model) == slashed
 

@@ -262,7 +262,7 @@ async def test_every_word_that_leaves_asks_first() -> None:
     async with terminal(of_two()) as screen:
         entry = screen.room.query_one(Input)
         await screen.type("/accept my apologies")
-        await screen.shows("After accept comes draw, rematch, takeback, next, or nothing.")
+        await screen.shows("To say it to the room: say accept my apologies (accept stands alone")
         assert entry.value == "say accept my apologies"
         for word in ("/quit!", "/ quit", "/ leave", "quit now", "exit"):
             await screen.type(word)
