@@ -320,8 +320,7 @@ class RoomScreen(Page):
             self._on_failure(error)
             return
         # Nothing follows the room any more: a question whose answer could be no has no sense.
-        while self in self.app.screen_stack and self.app.screen is not self:
-            await self.app.pop_screen()
+        self.pop_until_active()
         self._leave()
 
     # --- what happens

@@ -284,7 +284,7 @@ async def test_a_room_that_nothing_follows_is_left() -> None:
         await screen.press("question_mark")
         await screen.shows("What you can do now.")
         screen.room._lines.put("quit")
-        await screen.until(lambda: not screen.app.is_running, "the end")
+        await screen.until(lambda: screen.room not in screen.app.screen_stack, "the end")
 
 
 async def test_ctrl_c_twice_leaves() -> None:
