@@ -165,6 +165,21 @@ def test_a_hint_about_a_pass_has_no_mark() -> None:
     info = Info(5, 9, 60_000, 1, 1, ("pass",), (RootMove("pass", 9, line=("pass",)),))
     answer = hint_answer(Findings(position, 8, Result("pass", info)), "piece")
     assert (answer.text, answer.arrows) == ("There is not much choice: look at pass.", ())
+@virtual
+async def test_who_is_not_to_move_reads_for_which_side_the_moves_are() -> None:
+    """After one's own move the best move is the opponent's, and the answer says so."""
+    async with bot_room(seats=(MySeat(), OpenSeat()), help=True) as room:
+        ben = Client(room.hub, "ben")
+        await ben.ack(ben.join(room.room_id))
+        await ben.ack(ben.sit(room.room_id, 1))
+        await room.ada.ack(room.ada.move(room.room_id, 0, "b2"))
+        for text in ("/best", "/hint", "/hint piece"):
+            waiting = await room.ask(text)
+            to_move = await private_answer(ben, room.room_id, text)
+            assert waiting["text"] == f"Noughts to move. {to_move['text']}"
+        since = len(room.ada.messages)
+        await room.ada.ack(room.hint(1))
+        assert (await room.answer_about("hint", since))["text"].startswith("Noughts to move.")
 
 
 #: The games in which the turn can be passed, and the side that moves second.

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Sequence
 
+from msgspec.structs import replace
+
 from engine.game import Position
 from engine.null_move import NoNullMove, has_null_moves, null_move
 from engine.search.job import Result
@@ -86,7 +88,8 @@ def best(ask: Ask) -> Answer | Search:
 
     def answer(findings: Findings) -> Answer:
         text = english.best_move(findings.best)
-        return Answer(text, arrows=findings.arrows(count=1), candidates=findings.candidates[:1])
+        shown = Answer(text, arrows=findings.arrows(count=1), candidates=findings.candidates[:1])
+        return with_turn(findings, ask.viewer.seat, shown)
 
     return _search(ask, answer)
 
@@ -100,7 +103,8 @@ def best(ask: Ask) -> Answer | Search:
 def hint(ask: Ask) -> Answer | Search:
     """Helps as much as the word after it says: which piece, which move, or the best moves."""
     what = ask.words[0] if ask.words and ask.words[0] in ("piece", "move") else "moves"
-    return _search(ask, lambda findings: hint_answer(findings, what))
+    seat = ask.viewer.seat
+    return _search(ask, lambda findings: with_turn(findings, seat, hint_answer(findings, what)))
 
 
 @command(
@@ -159,6 +163,13 @@ def _search(ask: Ask, answer: Callable[[Findings], Answer]) -> Answer | Search:
         return answer(Findings(position, match.ply, result))
 
     return Search(hint_job(ask.room, match), then)
+
+
+def with_turn(findings: Findings, seat: int | None, answer: Answer) -> Answer:
+    """The answer; a player whose turn it is not reads first for which side the moves are."""
+    if seat in (None, findings.turn):
+        return answer
+    return replace(answer, text=f"{findings.side} to move. {answer.text}")
 
 
 def _position(ask: Ask) -> Position | None:
