@@ -8,6 +8,7 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
+from engine.dispatch.dispatcher import QueueFull
 from engine.rules.numbering import move_number
 from engine.search.job import (
     GameQuarantined,
@@ -18,6 +19,7 @@ from engine.search.job import (
     Result,
     RulesChanged,
     SearchError,
+    SearchLost,
 )
 from engine.search.timeman import budget
 from engine.strategies.contract import StrategyFailed
@@ -38,6 +40,11 @@ THINKING_EVERY_MS = 100
 #: Default time of a strategy's move, in ms.
 STRATEGY_MS = 2_000
 
+#: Pause after a lost search before the next one, in seconds; each further pause is twice as long.
+LOST_PAUSE_S = 2.0
+#: Lost searches for a move after which the match ends. A game all of whose searches are lost is in
+#: a long quarantine sooner; this bounds those of a match whose game is answered in other rooms.
+MAX_LOST = 6
 #: Longest quarantine of a game whose end an AI waits for, in seconds. A busy machine loses the
 #: searches of faultless games too, and its first quarantines are 60 and 120 s.
 MAX_QUARANTINE_S = 120.0
@@ -141,7 +148,7 @@ class ThinkingReporter:
         self._get_percent = get_percent
         self._send_thinking = send
         self._sent_ms = -THINKING_EVERY_MS
-        #: Whether the search has reported any progress.
+        #: Whether the search has reported any progress since it last waited.
         self.has_info = False
 
     def report_waiting(self, is_warm: bool, wait: str = "") -> None:
@@ -149,6 +156,7 @@ class ThinkingReporter:
 
         `wait` says what a compiled game's search waits for, in words.
         """
+        self.has_info = False
         state = "queued" if is_warm else "warming"
         self._send(wire.Thinking(**self._common_fields, state=state, wait=wait if is_warm else ""))  # type: ignore[arg-type]
 
@@ -243,6 +251,15 @@ def reports_of_waiting(
             timer.cancel()
 
 
+async def wait_for_next_try(reporter: ThinkingReporter, why: str, wait_s: float) -> None:
+    """Waits until the next search, and reports every WAIT_REPORT_S why and for how long."""
+    loop = asyncio.get_running_loop()
+    end_s = loop.time() + wait_s
+    while (left_s := end_s - loop.time()) > 0:
+        reporter.report_waiting(True, f"waits: {why}; next try in {max(1, round(left_s))} s")
+        await asyncio.sleep(min(WAIT_REPORT_S, left_s))
+
+
 def wait_text(load: Load) -> str:
     """What a search waits for at this load, in words."""
     if not load.workers:
@@ -260,15 +277,16 @@ async def find_move(
 
     Returns an AiFailure after `ai_tries` failed searches, and at once if a strategy fails, if the
     rules have changed, or if the game is in quarantine for more than MAX_QUARANTINE_S. While no
-    engine is connected, or the quarantine is short, it waits.
+    engine is connected, or the quarantine is short, it waits. A lost search, and one for which the
+    queue has no room, is tried again after a pause, up to MAX_LOST times.
     """
     time_ms = time_for_move(match)
     strategy_ms = round(1000 * ports.settings.strategy_move_s)
     job = job_for(room, match, seat, strategy_ms if time_ms is None else min(strategy_ms, time_ms))
     reporter = reporter_of(ports, room, match, seat, send)
     key = command_id(match, room.v)
-    reason, tries, is_absent = "", 0, False
-    while tries < max(1, ports.settings.ai_tries):
+    reason, tries, lost_count, is_absent = "", 0, 0, False
+    while tries < max(1, ports.settings.ai_tries) and lost_count < MAX_LOST:
         if not is_absent:
             is_warm = job.strategy is not None or ports.engines.is_warm(job.game)
             load = ports.engines.load()
@@ -285,12 +303,11 @@ async def find_move(
             await asyncio.sleep(ABSENT_RETRY_S)
             continue
         except (RulesChanged, GameQuarantined, StrategyFailed) as error:
-            reason = _reason(error)
+            reason, is_absent = _reason(error), False
             if isinstance(error, GameQuarantined) and error.left_s <= MAX_QUARANTINE_S:
                 log.warning("search waits", room=room.id, game=job.game, wait=str(error))
-                reporter.report_waiting(True, "waits: the server was too busy to search this game")
-                await asyncio.sleep(error.left_s)
-                tries, is_absent = 0, False
+                why = "the last searches of this game were lost"
+                await wait_for_next_try(reporter, why, error.left_s)
                 continue
             if match.clock is not None and match.position is not None and reason == LATE:
                 # The clock gave it less time than it may have elsewhere.
@@ -299,6 +316,14 @@ async def find_move(
             cause = str(error.__cause__ or error)
             log.warning("no search", room=room.id, game=job.game, error=cause)
             break
+        except (SearchLost, QueueFull) as error:
+            reason, lost_count, is_absent = _reason(error), lost_count + 1, False
+            log.warning("search lost", room=room.id, game=job.game, error=str(error))
+            if lost_count < MAX_LOST:
+                is_full = isinstance(error, QueueFull)
+                why = "too many searches wait already" if is_full else "the last search was lost"
+                await wait_for_next_try(reporter, why, LOST_PAUSE_S * 2.0 ** (lost_count - 1))
+            continue
         except SearchError as error:
             reason, tries, is_absent = _reason(error), tries + 1, False
             log.warning("search failed", room=room.id, game=job.game, error=str(error))
@@ -319,6 +344,8 @@ def _reason(error: SearchError) -> str:
             return "the rules of this game have changed since the match began"
         case GameQuarantined():
             return "too many searches of this game failed"
+        case SearchLost():
+            return "the processes that searched for its move died or hung"
         case StrategyFailed():
             return str(error)
         case _:

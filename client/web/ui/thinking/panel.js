@@ -15,12 +15,12 @@ import { countText, durationText, moveNumber, numberedMove, scoreText } from "..
 const STATE_TEXTS = { absent: "no engine", warming: "getting ready", queued: "about to think", searching: "thinking", done: "" };
 
 /**
- * The state of a search: "getting ready 40 %", "waits for a free search process", "thinking".
+ * The state of a search: "waits for a free search process", "getting ready 40 %", "thinking".
  * @param {Thought} thought
  */
 function stateText({ state, ready, wait }) {
     const isWaiting = state === "warming" || state === "queued";
-    if (isWaiting && ready != null) return `${STATE_TEXTS.warming} ${ready} %`;
+    if (isWaiting && ready != null && !wait) return `${STATE_TEXTS.warming} ${ready} %`;
     return wait || STATE_TEXTS[state];
 }
 /** A score of this size or more fills its bar in the engine's table. */
