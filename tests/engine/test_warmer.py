@@ -373,18 +373,19 @@ def test_a_compilation_without_end_has_failed(run_warmer: Any, step: Step) -> No
     persona = replace(job_of("chess"), persona="average")
 
     async def run() -> None:
-        cached: set[Key] = {("chess", "search")} if step == "persona" else set()
+        games = ("chess", "hex")
+        cached: set[Key] = {(game, "search") for game in games if step == "persona"}
         async with run_warmer(cached=cached) as pool:
             readiness = Readiness(pool.warmer)
             readiness.request(persona, load_game("chess"))
             assert await pool.next_command() == ("chess", step)
+            pool.warmer.request("hex")
+            pool.warmer.request("hex", step)
             pool.processes[-1].report(Compiling("chess", COMPILE_CPU_MS))
             await run_pending_tasks()
             assert pool.warmer.error("chess", step) is None
             pool.processes[-1].report(Compiling("chess", COMPILE_CPU_MS + 1))
-            await run_pending_tasks()
-            pool.warmer.request("hex")
-            assert await pool.next_command() == ("hex", "search")
+            assert await pool.next_command() == ("hex", step)
             assert [process.is_closed for process in pool.processes] == [True, False]
             pool.finish()
             await asyncio.sleep(2 * MAX_PAUSE_S)

@@ -26,6 +26,7 @@ from engine.search.job import (
     SearchLost,
 )
 from engine.search.report import resolve
+from server import __main__ as main_module
 from server import worker as worker_module
 from server.bus import work
 from server.bus.broker import Broker
@@ -37,6 +38,7 @@ from server.protocol import messages as wire
 from server.runtime.node.duties import open_hub
 from server.runtime.node.hub import Hub
 from server.seats.remote import RemoteEngines
+from server.settings import Settings
 from server.worker import ADVERT_S, PROGRESS_S, STATUS_S, EngineWorker
 from tests.server.test_bus_contract import KEY, until_bus_is_up
 from tests.server.test_remote_engines import GAME, TIMEOUT_S, job
@@ -248,13 +250,16 @@ def test_the_log_has_the_searches_by_class() -> None:
 def test_a_game_that_is_compiled_later_is_advertised_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A worker's advert follows each change of a game's state in its pool, also after a pause."""
+    """A worker's advert follows each change of a game's state in its pool, also after a pause.
+
+    Its log names each step of a game that pauses, and so does a server's.
+    """
     pools: list[Any] = []
 
     class PoolWithCallback(FakePool):
-        def __init__(self, cores: int, *, on_warm: Any, **options: Any) -> None:
+        def __init__(self, cores: int, *, warm: Any, on_warm: Any, on_compile_error: Any) -> None:
             super().__init__()
-            self.on_warm = on_warm
+            self.on_warm, self.on_compile_error = on_warm, on_compile_error
             pools.append(self)
 
         async def __aenter__(self) -> "PoolWithCallback":
@@ -281,6 +286,14 @@ def test_a_game_that_is_compiled_later_is_advertised_at_once(
             pools[0].on_warm(GAME.id, "warm")
             await asyncio.sleep(2 * PROGRESS_S)
             assert len(adverts) == 1
+            server_pool = main_module._pool(replace(Settings(), workers=1))
+            assert isinstance(server_pool, Pool)
+            for on_error in (pools[0].on_compile_error, server_pool._on_compile_error):
+                with structlog.testing.capture_logs() as logs:
+                    on_error(GAME.id, "solver", SearchFailed("again after 60 s"))
+                assert [(line["event"], line["step"], line["error"]) for line in logs] == [
+                    ("game not compiled", "solver", "again after 60 s")
+                ]
 
     run_virtual(scenario())
 
