@@ -42,12 +42,10 @@ STRATEGY_MS = 2_000
 
 #: Pause after a lost search before the next one, in seconds; each further pause is twice as long.
 LOST_PAUSE_S = 2.0
-#: Lost searches for a move after which the match ends. A game all of whose searches are lost is in
-#: a long quarantine sooner; this bounds those of a match whose game is answered in other rooms.
-MAX_LOST = 6
-#: Longest quarantine of a game whose end an AI waits for, in seconds. A busy machine loses the
-#: searches of faultless games too, and its first quarantines are 60 and 120 s.
-MAX_QUARANTINE_S = 120.0
+#: Longest time that an AI waits for one move in all, after lost searches and for the ends of
+#: quarantines, in seconds. A busy machine loses the searches of faultless games too, and its first
+#: quarantines are 60 and 120 s.
+MAX_LOST_WAIT_S = 300.0
 
 #: Time between two attempts while no engine is connected, in seconds.
 ABSENT_RETRY_S = 0.5
@@ -275,18 +273,18 @@ async def find_move(
 ) -> tuple[AiMove | AiFailure, bytes | None]:
     """Searches for the AI seat's move; returns its command, and its analysis as JSON.
 
-    Returns an AiFailure after `ai_tries` failed searches, and at once if a strategy fails, if the
-    rules have changed, or if the game is in quarantine for more than MAX_QUARANTINE_S. While no
-    engine is connected, or the quarantine is short, it waits. A lost search, and one for which the
-    queue has no room, is tried again after a pause, up to MAX_LOST times.
+    Returns an AiFailure after `ai_tries` failed searches, and at once if a strategy fails or the
+    rules have changed. A lost search, and one for which the queue has no room, is tried again after
+    a pause, and the end of a quarantine is waited for, up to MAX_LOST_WAIT_S in all. While no
+    engine is connected, it waits.
     """
     time_ms = time_for_move(match)
     strategy_ms = round(1000 * ports.settings.strategy_move_s)
     job = job_for(room, match, seat, strategy_ms if time_ms is None else min(strategy_ms, time_ms))
     reporter = reporter_of(ports, room, match, seat, send)
     key = command_id(match, room.v)
-    reason, tries, lost_count, is_absent = "", 0, 0, False
-    while tries < max(1, ports.settings.ai_tries) and lost_count < MAX_LOST:
+    reason, tries, lost_count, waited_s, is_absent = "", 0, 0, 0.0, False
+    while tries < max(1, ports.settings.ai_tries):
         if not is_absent:
             is_warm = job.strategy is not None or ports.engines.is_warm(job.game)
             load = ports.engines.load()
@@ -302,13 +300,23 @@ async def find_move(
                 reporter.report_absent()
             await asyncio.sleep(ABSENT_RETRY_S)
             continue
-        except (RulesChanged, GameQuarantined, StrategyFailed) as error:
+        except (SearchLost, GameQuarantined, QueueFull) as error:
             reason, is_absent = _reason(error), False
-            if isinstance(error, GameQuarantined) and error.left_s <= MAX_QUARANTINE_S:
-                log.warning("search waits", room=room.id, game=job.game, wait=str(error))
-                why = "the last searches of this game were lost"
-                await wait_for_next_try(reporter, why, error.left_s)
-                continue
+            log.warning("search lost", room=room.id, game=job.game, error=str(error))
+            if isinstance(error, GameQuarantined):
+                wait_s, why = error.left_s, "the last searches of this game were lost"
+            else:
+                wait_s = LOST_PAUSE_S * 2.0**lost_count
+                is_full = isinstance(error, QueueFull)
+                why = "too many searches wait already" if is_full else "the last search was lost"
+                lost_count += 1
+            waited_s += wait_s
+            if waited_s > MAX_LOST_WAIT_S:
+                break
+            await wait_for_next_try(reporter, why, wait_s)
+            continue
+        except (RulesChanged, StrategyFailed) as error:
+            reason = _reason(error)
             if match.clock is not None and match.position is not None and reason == LATE:
                 # The clock gave it less time than it may have elsewhere.
                 move = match.position.tokens()[0]
@@ -316,14 +324,6 @@ async def find_move(
             cause = str(error.__cause__ or error)
             log.warning("no search", room=room.id, game=job.game, error=cause)
             break
-        except (SearchLost, QueueFull) as error:
-            reason, lost_count, is_absent = _reason(error), lost_count + 1, False
-            log.warning("search lost", room=room.id, game=job.game, error=str(error))
-            if lost_count < MAX_LOST:
-                is_full = isinstance(error, QueueFull)
-                why = "too many searches wait already" if is_full else "the last search was lost"
-                await wait_for_next_try(reporter, why, LOST_PAUSE_S * 2.0 ** (lost_count - 1))
-            continue
         except SearchError as error:
             reason, tries, is_absent = _reason(error), tries + 1, False
             log.warning("search failed", room=room.id, game=job.game, error=str(error))

@@ -160,14 +160,15 @@ async def test_two_ais_play_to_the_end() -> None:
 
 @virtual
 async def test_an_ai_that_fails_ends_the_match() -> None:
-    """A search that fails twice, or is lost MAX_LOST times, ends the match as a failure.
+    """A search that fails twice, or is lost for MAX_LOST_WAIT_S, ends the match as a failure.
 
     A mismatch of the rules and an unexpected exception are not retried.
     """
     for error, tries in (
         (SearchFailed("the rules raised"), 2),
-        (WorkersLost("3 workers died"), ai.MAX_LOST),
-        (QueueFull("256 searches are waiting already"), ai.MAX_LOST),
+        (WorkersLost("3 workers died"), 8),
+        (QueueFull("256 searches are waiting already"), 8),
+        (GameQuarantined("for a minute, again and again", 60.0), 6),
         (RulesChanged("other rules"), 1),
         (RuntimeError("a defect"), 1),
     ):
@@ -178,7 +179,7 @@ async def test_an_ai_that_fails_ends_the_match() -> None:
 
         fake.engines.answer = fail
         async with against_ai(fake, (AI1, ME)) as (_, _, ada):
-            await asyncio.sleep(60)  # lost searches are tried again after pauses
+            await asyncio.sleep(ai.MAX_LOST_WAIT_S)  # lost searches are tried again after pauses
             over = await ada.until(
                 lambda m: (
                     (m["t"] == "snapshot" and m["match"].get("over")) or m.get("kind") == "finished"
@@ -246,6 +247,7 @@ async def test_a_match_outlives_lost_searches(
             if lost == 5:
                 over = await ada.event("finished")
                 assert (over["how"], len(places.sent)) == ("failure", 5 * TRIES)
+                assert over["reason"].endswith("too many searches of this game failed")
             else:
                 await (await places.next_attempt()).answer(3)
                 assert (await ada.event("moved"))["seat"] == 0
