@@ -289,6 +289,7 @@ def test_a_game_that_is_compiled_later_is_advertised_at_once(
             server_pool = main_module._pool(replace(Settings(), workers=1))
             assert isinstance(server_pool, Pool)
             for on_error in (pools[0].on_compile_error, server_pool._on_compile_error):
+                assert on_error is not None
                 with structlog.testing.capture_logs() as logs:
                     on_error(GAME.id, "solver", SearchFailed("again after 60 s"))
                 assert [(line["event"], line["step"], line["error"]) for line in logs] == [
