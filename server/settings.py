@@ -150,7 +150,8 @@ class Settings:
     gone_ms: int = 60_000
     #: The same time for a player who has closed the page, in ms.
     page_closed_ms: int = 20_000
-    #: Attempts at a search before the match ends because the AI has no move.
+    #: Failed searches for a move after which the match ends, because the AI has none. Searches that
+    #: are lost, because their processes died or hung, do not count.
     ai_tries: int = 2
 
     #: Requests of the HTTP API that each address may make in a minute; 0 means no limit.

@@ -381,6 +381,8 @@ def test_a_search_is_reported_in_one_line() -> None:
         == "AI: depth 2, +1, 60 nodes, d (getting ready, once per installation: [#########.] 99 %)"
     )
     assert words.thinking_text("AI", thinking("queued")) == "AI waits for its turn to think."
+    lost = thinking("queued", ready=42, wait="waits: the last search was lost; next try in 2 s")
+    assert words.thinking_text("AI", lost) == f"AI {lost.wait}."
     assert words.thinking_text("AI", thinking()) == "AI thinks."
 
 
