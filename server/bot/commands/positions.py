@@ -133,18 +133,19 @@ def threat(ask: Ask) -> Answer | Search:
 def hint_answer(findings: Findings, what: str) -> Answer:
     """The hint of this level: "piece" names a piece, "move" the best move, "moves" the best three.
 
-    In a game whose moves place pieces, "piece" names and marks three cells or moves, one of which
-    is the best move: in the order of their names and marked alike.
+    In a game whose moves place pieces, and where the rules do not say which piece it is, "piece"
+    names and marks three cells or moves, one of which is the best move: in the order of their names
+    and marked alike. A move without cells, such as a pass, is only named.
     """
     if what == "piece":
         piece = findings.piece()
-        texts = [each.text for each in findings.candidates]
-        marked = [findings.candidates[0].cells[:1]]
-        if not piece:
-            in_order = sorted(findings.candidates, key=lambda each: each.text)
-            marked = [each.cells for each in in_order]
-        marks = tuple([Arrow(cells) for cells in marked])
-        return Answer(english.piece_hint(piece, texts), arrows=marks)
+        in_order = sorted(findings.candidates, key=lambda each: each.text)
+        text = english.piece_hint(piece, [each.text for each in in_order])
+        if piece:
+            marks = [Arrow(findings.candidates[0].cells[:1])]
+        else:
+            marks = [Arrow(each.cells) for each in in_order if each.cells]
+        return Answer(text, arrows=tuple(marks))
     if what == "move":
         text = english.best_move(findings.best)
         return Answer(text, arrows=findings.arrows(count=1), candidates=findings.candidates[:1])
