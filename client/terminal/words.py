@@ -127,10 +127,15 @@ def result_text(board: BoardView | None, over: MatchResult, my_seat: int | None 
 
 
 def result_seat(model: Model) -> int | None:
-    """The seat whose player reads a result as their own; None for spectators, and where one person
-    plays both sides.
+    """The seat whose player reads a result as their own; None for spectators, where one person
+    plays both sides, and for who sat down after the match.
     """
-    return None if model.is_one_screen else model.my_seat
+    seat, match = model.my_seat, model.match
+    if seat is None or match is None or model.is_one_screen:
+        return None
+    player = match.seats[seat]
+    who = player.identity if player.kept_for is None else player.kept_for.identity
+    return seat if who == model.me else None
 
 
 def points_text(over: MatchResult, seat: int) -> str:

@@ -288,6 +288,21 @@ def test_the_result_on_one_screen_names_the_side() -> None:
     assert result_seat(one_screen) is None
 
 
+def test_who_sits_down_after_a_match_has_not_won_it() -> None:
+    """The result is that of the people who played, not of who holds a seat now."""
+    room = FakeRoom()
+    model = apply(Model(room="r", me="i1"), snapshot(room.room, player=True))
+    first, second = model.seats
+    assert first is not None
+    newcomer = replace(
+        model, me="i9", seats=(replace(first, identity="i9", name="Cyd"), second)
+    )
+    assert newcomer.my_seat == 0
+    assert result_seat(newcomer) is None
+
+
+
+
 @pytest.mark.parametrize(
     ("result", "text"),
     [

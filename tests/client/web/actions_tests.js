@@ -170,6 +170,10 @@ test("a player reads a result as their own, and a spectator reads who won", () =
     const fallen = { how: "flag", reason: "Red ran out of time" };
     assertEqual(text(1, [ADA, BEN], fallen), "You lost: out of time");
     assertEqual(text(1, [BEN, ADA], fallen), "You won: Red ran out of time");
+    // Who sat down after the match has not won it.
+    const over = { winner: 0, how: "board", reason: "four in a row" };
+    const newcomer = roomWith({ may: [], seats: [ADA, BEN], match: { over, seats: [{ identity: "cyd", name: "Cyd" }, BEN] } });
+    assertEqual(statusText(newcomer, newcomer.room), "Red wins: four in a row");
 });
 
 test("a result has the points of a game that counts them, the viewer's first", () => {

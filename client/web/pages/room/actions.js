@@ -10,7 +10,7 @@
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
-import { claimReason, isBarred, isInviting, isOneScreen, mySeat, permits, viewerSeat } from "./viewer.js";
+import { claimReason, isBarred, isInviting, isOneScreen, mySeat, permits, resultSeat, viewerSeat } from "./viewer.js";
 import { hasAi } from "../../ui/table.js";
 import { frozenText, occupantName, resultSentence, sideName } from "../../shell/words.js";
 
@@ -23,7 +23,7 @@ export function statusText(model, room) {
     const { match, seats } = room;
     const board = room.description?.view;
     if (isBarred(model) && (!match || match.over?.how === "abort")) return BARRED_TEXT;
-    if (match?.over) return resultSentence(match.over, board, viewerSeat(model));
+    if (match?.over) return resultSentence(match.over, board, resultSeat(model));
     if (room.frozen) return frozenText(room.frozen, match !== null);
     if (!match) {
         const free = seats.filter((occupant) => occupant === null).length;

@@ -58,6 +58,18 @@ export function viewerSeat(model) {
 }
 
 /**
+ * The seat whose result is the viewer's own, or null: who sat down after the match has not played it.
+ * @param {Model} model
+ * @returns {number | null}
+ */
+export function resultSeat(model) {
+    const seat = viewerSeat(model);
+    const player = seat === null ? null : model.room?.match?.seats[seat];
+    const identity = player?.kept_for?.identity ?? player?.identity;
+    return identity !== undefined && identity === model.you?.identity ? seat : null;
+}
+
+/**
  * Whether the host keeps the seats of the room for others: you may watch, but not sit here.
  * @param {Model} model
  */
