@@ -467,8 +467,7 @@ export class RoomPage {
     #arrows(room) {
         const pointed = this.#parts.thinking.shown?.arrows ?? NO_ARROWS;
         if (pointed.length > 0) return pointed;
-        const answer = room.answers.findLast(({ arrows }) => arrows?.length);
-        return answer?.arrows && this.#shown === null && answer.ply === headPly(room) ? answer.arrows : NO_ARROWS;
+        return (this.#shown === null && this.#parts.chat.shown?.arrowsOf(room)) || NO_ARROWS;
     }
 
     /** @param {number} ply */
