@@ -29,6 +29,11 @@ MAX_BODY_BYTES = 16 * 2**20
 MAX_VIEWS_PER_REQUEST = 100
 #: Maximum number of plies whose assessments the server returns for one request.
 MAX_ASSESSED_PLIES = 40
+#: What a link is for whose server listens on no network.
+ONLY_HERE = (
+    "Only this computer can open the link: its server listens on no network. `plyroom serve` starts"
+    " one for others."
+)
 T = TypeVar("T")
 
 
@@ -167,6 +172,20 @@ class MyMatches(Struct, frozen=True):
     notifications: tuple[Notification, ...] = ()
 
 
+class Invitation(Struct, frozen=True):
+    """The link of a room for other people. `advice` says what to do if they cannot open it, else it
+    is "".
+    """
+
+    link: str
+    advice: str = ""
+
+
+class _Links(Struct):
+    links: tuple[str, ...] = ()
+    advice: str = ""
+
+
 class _Matches(Struct):
     matches: tuple[ListedMatch, ...]
 
@@ -209,6 +228,24 @@ def fetch_installation(address: Address) -> str | None:
 def fetch_games(address: Address) -> tuple[GameInfo, ...]:
     """Returns the games that a server offers."""
     return _get(address, "games", _Games).games
+
+
+def fetch_invitation(address: Address, room: str) -> Invitation:
+    """Returns the link of a room that other people can open.
+
+    Only this machine knows its own address as 127.0.0.1: there the server is asked how others reach
+    it. Any other address is as the user knows it, and so is one whose server does not answer.
+    """
+    link = address.room_url(room)
+    if not address.is_local:
+        return Invitation(link)
+    try:
+        found = _get(address, f"links/room/{room}", _Links)
+    except PlyroomError:
+        return Invitation(link)
+    if found.links:
+        return Invitation(found.links[0])
+    return Invitation(link, found.advice or ONLY_HERE)
 
 
 def fetch_my_matches(address: Address, token: str) -> MyMatches:

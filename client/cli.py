@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from click.exceptions import NoArgsIsHelpError
 
 from client.address import Address
+from client.program import program
 from client.subcommands.analyse import analyse
 from client.subcommands.export import export
 from client.subcommands.full_screen import fills_terminal, show_lobby
@@ -74,13 +75,13 @@ def main(
         if given:
             command = context.invoked_subcommand
             raise click.UsageError(
-                f"{given[0]} stands after the command: plyroom {command} ... {given[0]}"
+                f"{given[0]} stands after the command: {program()} {command} ... {given[0]}"
             )
         return
     if plain:
         raise click.UsageError(
-            "plain lines need a command: plyroom play chess --plain starts a match,"
-            " plyroom rooms lists rooms, plyroom --help has the others"
+            f"plain lines need a command: {program()} play chess --plain starts a match,"
+            f" {program()} rooms lists rooms, {program()} --help has the others"
         )
     if not fills_terminal(plain):
         raise NoArgsIsHelpError(context)

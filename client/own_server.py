@@ -14,13 +14,8 @@ from typing import BinaryIO
 
 from client.address import DEFAULT_SERVER, Address, parse_address
 from client.errors import PlyroomError, Unreachable
-from server.address_file import (
-    ADDRESS_FILE,
-    DEFAULT_FOLDER,
-    IN_USE,
-    STAYING,
-    read_address,
-)
+from server.address_file import ADDRESS_FILE, IN_USE, STAYING, read_address
+from server.settings import DEFAULT_FOLDER
 
 #: Seconds within which the server must print its address.
 START_TIMEOUT_S = 60

@@ -17,7 +17,6 @@ from server.process import lean
 # isort: split
 import structlog
 
-from engine.pool.compile_queue import WarmState
 from engine.pool.pool import Pool
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import best_known_first, production_ids
@@ -25,7 +24,7 @@ from server.address_file import STAYING, ServerAddress, announced_address
 from server.app import RunningServer, data_location, open_server
 from server.bus.broker import broker_of
 from server.net.listener import CannotListen, PortTaken
-from server.process.logs import log_to_stderr, stderr
+from server.process.logs import log_compile_error, log_to_stderr, stderr
 from server.process.network import is_container, is_for_networks, shared_addresses
 from server.settings import (
     EXAMPLE_URL,
@@ -180,14 +179,8 @@ def _pool(settings: Settings) -> AbstractAsyncContextManager[Pool | None]:
     """The pool of this node, which compiles the best known games first when it is idle."""
     if not settings.workers:
         return contextlib.nullcontext()
-
-    def log_trouble(game_id: str, state: WarmState) -> None:
-        error = pool.compile_error(game_id)
-        if error is not None and state in ("cold", "failed"):
-            log.error("game not compiled", game=game_id, state=state, error=str(error))
-
-    pool = Pool(settings.workers, warm=best_known_first(production_ids()), on_warm=log_trouble)
-    return pool
+    games = best_known_first(production_ids())
+    return Pool(settings.workers, warm=games, on_compile_error=log_compile_error)
 
 
 def _notice_eof(loop: asyncio.AbstractEventLoop, end_of_input: asyncio.Event) -> None:

@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 #: The file beside the lock in the data folder: a line with the address, one with the installation.
 ADDRESS_FILE = "plyroom.address"
-#: The folder of a server that is told no other one, below its working directory.
-DEFAULT_FOLDER = Path("data")
 #: The beginning of the reason why a server does not start on a folder that another one uses.
 IN_USE = "another Plyroom server"
 #: What a server prints that `--until-eof` does not stop, because others are connected.

@@ -199,6 +199,11 @@ class Question(Struct, frozen=True):
     words: tuple[str, ...] = ()
 
 
+def is_addressed(text: str) -> bool:
+    """Whether a line of chat is for the bot alone: it begins with a slash, or calls the bot."""
+    return text.startswith(_SLASHES) or _CALL.fullmatch(text) is not None
+
+
 def parse_question(text: str, has_ai: bool) -> Question | None:
     """Returns the question that a line of chat asks; None for any other line.
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import cast
 
 from server.address import parse_names, parse_proxies, parse_url
-from server.address_file import DEFAULT_FOLDER
 
+#: The folder of a server that is told no other one, below its working directory.
+DEFAULT_FOLDER = Path("data")
 #: Newest lines of chat whose author and time a room keeps, for the chat's rate limits.
 CHAT_STAMPS = 64
 #: The settings that are at most CHAT_STAMPS.
@@ -149,7 +150,8 @@ class Settings:
     gone_ms: int = 60_000
     #: The same time for a player who has closed the page, in ms.
     page_closed_ms: int = 20_000
-    #: Attempts at a search before the match ends because the AI has no move.
+    #: Failed searches for a move after which the match ends, because the AI has none. Searches that
+    #: are lost, because their processes died or hung, do not count.
     ai_tries: int = 2
 
     #: Requests of the HTTP API that each address may make in a minute; 0 means no limit.

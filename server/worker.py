@@ -22,6 +22,7 @@ import click
 import structlog
 
 from engine.dispatch.dispatcher import QueueFull
+from engine.pool.compile_queue import WarmState
 from engine.pool.pool import Pool
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import game_ids, load_game, production_ids
@@ -33,7 +34,7 @@ from engine.search.job import (
     Load,
     RulesChanged,
     SearchError,
-    SearchFailed,
+    SearchLost,
     Use,
 )
 from engine.strategies.contract import StrategyFailed
@@ -44,7 +45,7 @@ from server.bus.codec import NODES_TOPIC, node_topic
 from server.bus.link import Link, open_link
 from server.bus.work import CompilingGame, Malformed, ReadyGame, UncompiledGame
 from server.ports import EngineUnavailable
-from server.process.logs import log_to_stderr
+from server.process.logs import log_compile_error, log_to_stderr
 from server.seats.strategies import Strategies, StrategyEngines
 from server.settings import SettingError, Settings, settings_from_env
 
@@ -156,13 +157,14 @@ class EngineWorker:
                 logged = status
 
     async def _compile_games(self) -> None:
-        """Compiles the games one after the other."""
+        """Compiles the games one after the other. The pool reports and repeats what fails."""
         for game in self._compiled_games:
-            try:
+            with contextlib.suppress(SearchError):
                 await self._pool.warm(game, idle=True)
-            except SearchFailed as error:
-                log.error("game left out", game=game, error=str(error))
-            self._advert_changed.set()
+
+    def on_warm(self) -> None:
+        """Publishes the advert soon, because the state of a game has changed."""
+        self._advert_changed.set()
 
     # --- commands
 
@@ -258,7 +260,7 @@ class EngineWorker:
         except StrategyFailed as error:
             self._refuse(search, "strategy", str(error))
         except SearchError as error:
-            self._refuse(search, "failed", str(error))
+            self._refuse(search, "failed", str(error), is_lost=isinstance(error, SearchLost))
         except TimeoutError:
             log.warning("search beyond its deadline", game=search.job.game)
         else:
@@ -291,9 +293,16 @@ class EngineWorker:
 
         return report
 
-    def _refuse(self, search: work.Search | work.SearchHeader, reason: str, message: str) -> None:
+    def _refuse(
+        self,
+        search: work.Search | work.SearchHeader,
+        reason: str,
+        message: str,
+        *,
+        is_lost: bool = False,
+    ) -> None:
         log.info("search refused", reason=reason, message=message)
-        refusal = work.Refused(search.id, search.attempt, reason, message[:1000])  # type: ignore[arg-type]
+        refusal = work.Refused(search.id, search.attempt, reason, message[:1000], is_lost)  # type: ignore[arg-type]
         self._send(search, refusal, reliable=True)
 
     def _send(
@@ -356,8 +365,14 @@ async def open_worker(
     The settings are those of strategies.
     """
     client_id = f"worker-{name}-{secrets.token_hex(3)}"
+    worker: EngineWorker | None = None
+
+    def on_warm(game_id: str, state: WarmState) -> None:
+        if worker is not None:
+            worker.on_warm()
+
     async with (
-        Pool(cores, warm=()) as pool,
+        Pool(cores, warm=(), on_warm=on_warm, on_compile_error=log_compile_error) as pool,
         make_strategies(settings or Settings()) as strategies,
         open_link(broker, client_id, work.worker_topic(client_id)) as link,
     ):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from client.address import Address
+from client.program import program
 from client.subcommands.connecting import find_server, guest_tokens
 from client.subcommands.options import (
     data_option,
@@ -140,7 +141,7 @@ def print_way_on(
         if data is None
         else f"{record.match} --data {typed(data)}"
     )
-    if text := play_on_text(record, report, where):
+    if text := play_on_text(record, report, program(), where):
         standard_output().report(text)
 
 

@@ -10,6 +10,7 @@ import click
 
 from client.address import Address
 from client.errors import WrongToken
+from client.program import program
 
 if TYPE_CHECKING:
     from client.connection import Connection
@@ -106,7 +107,7 @@ async def connect_as_guest(
 
     def on_notification(notification: "Notification") -> None:
         if notification.text:
-            command = f"plyroom join {server.address.room_url(notification.room)}"
+            command = f"{program()} join {server.address.room_url(notification.room)}"
             report(f"{words.quoted(notification.text)} {command}")
 
     tokens = await asyncio.to_thread(guest_tokens, server.address, name, server.is_own, server.data)

@@ -112,12 +112,15 @@ def _requests(
     from client.own_server import usual_server
 
     given = urlencode({key: value for key, value in query.items() if value is not None})
-    here = url or usual_server()
     if not matches:
-        yield here, f"export?{given}"
+        yield url or usual_server(), f"export?{given}"
     for match in matches:
         linked, match_id = parse_link_argument(match)
-        yield linked or here, f"matches/{match_id}/export?{given}"
+        if linked is None and url is None:
+            url = usual_server()  # not before: a link needs none
+        address = linked or url
+        assert address is not None, "of the link, or the usual one"
+        yield address, f"matches/{match_id}/export?{given}"
 
 
 def _copy(address: Address, path: str, out: BinaryIO, shown: str) -> None:

@@ -60,7 +60,7 @@ async def show_room(
     output = standard_output(showing.is_ascii)
     requests = Requests(address, connection.token)
     visit = Visit(
-        connection, address, room, showing.sit, showing.invite, requests, told=showing.told
+        connection, address, room, showing.sit, showing.invitation, requests, showing.place_text
     )
     screen = RoomScreen(
         visit,
@@ -125,8 +125,8 @@ async def show_lobby(
         ):
             yield server.address, connection
 
-    here = await asyncio.to_thread(server_here)
-    start = StartScreen(lambda chosen, room: visits.enter(chosen, room), here)
+    running = await asyncio.to_thread(server_here)
+    start = StartScreen(lambda chosen, room: visits.enter(chosen, room), running)
     app = PlyroomApp(lambda: start)
     visits = Visits(app, start, connect, place_at)
     try:

@@ -49,4 +49,4 @@ def join(
             showing = Showing(closing_text(server, name), brief, is_ascii, sit=True)
             await show_room(connection, server.address, room_id, showing, plain=plain)
 
-    run_to_end(run())
+    run_to_end(run(), address)

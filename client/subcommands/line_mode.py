@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from client.address import Address
+from client.program import program
 from client.subcommands.connecting import Server
-from client.subcommands.options import NO_DATA, program, typed
+from client.subcommands.options import NO_DATA, typed
 from client.subcommands.running import CommandFailed
 
 if TYPE_CHECKING:
+    from client.api import Invitation
     from client.connection import Connection
     from client.model import Model
 
@@ -18,17 +20,17 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class Showing:
     """How a command shows a room: without boards if `brief`, with letters if `is_ascii`. With `sit`
-    the user takes a free seat, with `invite` they are told how to invite an opponent. At the end
-    the text that `text_at_end` makes of the model is printed. `told` was printed before, which the
-    full screen covers.
+    the user takes a free seat, with an `invitation` they are told how to invite an opponent. At the
+    end the text that `text_at_end` makes of the model is printed. `place_text` was printed before,
+    which the full screen covers.
     """
 
     text_at_end: "Callable[[Model], str]"
     brief: bool = False
     is_ascii: bool = False
     sit: bool = False
-    invite: bool = False
-    told: str = ""
+    invitation: "Invitation | None" = None
+    place_text: str = ""
 
 
 async def run_line_mode(
@@ -54,7 +56,7 @@ async def run_line_mode(
         output,
         sit=showing.sit,
         brief=showing.brief,
-        invite=showing.invite,
+        invitation=showing.invitation,
         read_move=read_move,
     )
     try:

@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import shutil
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -58,16 +57,6 @@ def typed(folder: Path) -> str:
     if quoted == str(folder) and folder.is_relative_to(home) and folder != home:
         return f"~/{folder.relative_to(home)}"
     return quoted
-
-
-def program() -> str:
-    """How the user types this program: "plyroom", or its path where the shell does not find it, as
-    after `make run`.
-    """
-    started_as = sys.argv[0]
-    if Path(started_as).name != "plyroom" or shutil.which("plyroom") is not None:
-        return "plyroom"
-    return shlex.quote(started_as)
 
 
 def _kept_folder(

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 import click
 from click.core import ParameterSource
 
-from client.address import DEFAULT_SERVER, Address, linked_ply
+from client.address import DEFAULT_SERVER, Address, linked_ply, parse_address
+from client.program import program
 from client.subcommands.connecting import Server, connect_as_guest, find_server
 from client.subcommands.full_screen import show_room
 from client.subcommands.games import list_games
 from client.subcommands.line_mode import Showing, closing_text
 from client.subcommands.options import (
     kept_option,
-    locate,
     parse_link_argument,
     room_options,
     typed,
@@ -182,6 +182,7 @@ def play(
     """
     import asyncio
 
+    from client.api import fetch_invitation
     from server.commands import AiSeat, Create, Visibility
 
     if classic:
@@ -201,17 +202,14 @@ def play(
     if anyone and not friend:
         raise click.UsageError("--anyone goes with --friend")
     _check_from(match, ply, start, options)
-    if match is not None and (not _is_given("data") or "/" in match):
-        url, _ = locate(match, url)
-    is_found = False
+    linked = None if match is None else parse_link_argument(match)[0]
+    url, where = linked or url, ""
     if url is None and not _is_given("data"):
-        from client.own_server import server_here
-
-        is_found = (url := server_here()) is not None
+        url, where = _usual_server(may_be_own=match is None)
     if friend and url is None:
         raise click.UsageError(
             "--friend needs a server that both players can reach: "
-            f"start `plyroom serve`, then add --url {DEFAULT_SERVER}"
+            f"start `{program()} serve`, then add --url {DEFAULT_SERVER}"
         )
     info = _find_game(url, game)
     chosen_options = _parse_options(info, options)
@@ -233,9 +231,9 @@ def play(
         ):
             # A friend's seat is for whom the link is sent to.
             is_unlisted = unlisted or server.is_own or (friend and not anyone)
-            told = _place_text(server, is_found, is_unlisted)
-            if told and sys.stderr.isatty():
-                click.echo(told, err=True)
+            place_text = _place_text(server, where, is_unlisted)
+            if place_text and sys.stderr.isatty():
+                click.echo(place_text, err=True)
             place = Place(chosen_options, start)
             if match is not None:
                 place = await asyncio.to_thread(_find_place, server.address, info, match, ply)
@@ -256,18 +254,35 @@ def play(
             )
             room = (await connection.command(create)).room
             assert isinstance(room, str), "the ack of create names the room"
-            showing = Showing(closing_text(server, name), brief, is_ascii, invite=friend, told=told)
+            invitation = None
+            if friend:
+                invitation = await asyncio.to_thread(fetch_invitation, server.address, room)
+            showing = Showing(
+                closing_text(server, name), brief, is_ascii, invitation=invitation,
+                place_text=place_text,
+            )  # fmt: skip
             await show_room(connection, server.address, room, showing, plain=plain)
 
     run_to_end(run())
 
 
-def _place_text(server: Server, is_found: bool, is_unlisted: bool) -> str:
-    """Where the match is kept; "" where the user has named the server. `is_found`: it is one that
-    runs in this working directory.
+def _usual_server(may_be_own: bool) -> tuple[Address | None, str]:
+    """The server of a command that names none, and the words for it: the one that runs in this
+    working directory. Without one it is the user's own (None), or the one at the default address.
     """
-    if is_found:
-        text = f"You play on the server that runs here, {server.address}"
+    from client.own_server import server_here
+
+    if (here := server_here()) is not None:
+        return here, "the server that runs here"
+    return (None, "") if may_be_own else (parse_address(DEFAULT_SERVER), "the usual server")
+
+
+def _place_text(server: Server, where: str, is_unlisted: bool) -> str:
+    """Where the match is kept; "" where the user has named the server. `where` has the words for a
+    server that was found.
+    """
+    if where:
+        text = f"You play on {where}, {server.address}"
         return f"{text}." if is_unlisted else f"{text}, where all see the match."
     if not server.is_own:
         return ""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from client.address import Address, linked_ply
+from client.program import program
 from client.subcommands.connecting import find_server
 from client.subcommands.full_screen import fills_terminal, show_replay
 from client.subcommands.options import (
@@ -122,7 +123,7 @@ def _replay(
         if ply is None:
             where = match_id if data is not None else f"{address}/match/{match_id}"
             where += "" if data is None else f" --data {typed(data)}"
-            output.report(f"To keep it as a file: plyroom export {where} -o FILE.pgn")
+            output.report(f"To keep it as a file: {program()} export {where} -o FILE.pgn")
         if report is not None:
             from client.subcommands.analyse import print_way_on
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from client.address import Address
+from client.program import program
 from client.subcommands.connecting import Server, connect_as_guest
 from client.subcommands.options import as_option, json_option, url_option
 from client.subcommands.running import run_to_end
@@ -59,5 +60,5 @@ def summary_text(room: "RoomSummary", address: Address, server_ms: int) -> str:
     options = words.options_text(room.options, room.options_text) + words.clock_suffix(room.clock)
     return (
         f"{room.title}{options}: {players} ({state}{watching})\n"
-        f"    plyroom {command} {address.room_url(room.room)}"
+        f"    {program()} {command} {address.room_url(room.room)}"
     )

@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 
 import click
 
+from client.address import Address
 from client.errors import PlyroomError, Refused, Unreachable
+from client.program import program
 
 T = TypeVar("T")
 
@@ -38,8 +40,9 @@ def call_api(request: Callable[[], T]) -> T:
         raise _click_error(error) from error
 
 
-def run_to_end(main: Coroutine[Any, Any, None]) -> None:
-    """Runs a coroutine to its end and reports an error in one line.
+def run_to_end(main: Coroutine[Any, Any, None], listing: Address | None = None) -> None:
+    """Runs a coroutine to its end and reports an error in one line. `listing` is the server whose
+    list of rooms may help.
 
     SIGTERM, SIGHUP and Ctrl-C cancel it, so that it can clean up.
     """
@@ -48,7 +51,7 @@ def run_to_end(main: Coroutine[Any, Any, None]) -> None:
     try:
         asyncio.run(_cancel_on_signals(main))
     except PlyroomError as error:
-        raise _click_error(error) from error
+        raise _click_error(error, listing) from error
     except (KeyboardInterrupt, asyncio.CancelledError):
         click.echo("Stopped.", err=True)
         sys.exit(1)
@@ -67,16 +70,17 @@ async def _cancel_on_signals(main: Coroutine[Any, Any, None]) -> None:
     await main
 
 
-def _click_error(error: PlyroomError) -> click.ClickException:
+def _click_error(error: PlyroomError, listing: Address | None = None) -> click.ClickException:
     """The error for the terminal, with advice on what to do about it."""
     if isinstance(error, Refused):
         if error.code in USAGE_CODES:
             return click.UsageError(error.message)
-        if error.code == "room.unknown":
-            return CommandFailed(f"{error.message}; `plyroom rooms` lists the public ones")
+        if error.code == "room.unknown" and listing is not None:
+            rooms = f"`{program()} rooms --url {listing}` lists the public ones"
+            return CommandFailed(f"{error.message}; {rooms}")
         return CommandFailed(error.message)
     if isinstance(error, Unreachable):
         return CommandFailed(
-            f"{error}. Is it running? `plyroom serve` starts one, --url names another."
+            f"{error}. Is it running? `{program()} serve` starts one, --url names another."
         )
     return CommandFailed(str(error))

@@ -47,4 +47,4 @@ def watch(
                 showing = Showing(closing_text(server, name), brief, is_ascii)
                 await show_room(connection, address, room_id, showing, plain=plain)
 
-    run_to_end(run())
+    run_to_end(run(), address)

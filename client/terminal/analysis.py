@@ -4,6 +4,7 @@ This module does no I/O.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from client.analyses import AnalysedPosition, AnalysisReport
@@ -41,16 +42,33 @@ def report_lines(
 ) -> list[str]:
     """The whole analysis: the graph, the marked moves with the better lines, and the summary."""
     return [
-        *graph_lines(record, report.moves, width, has_blocks),
+        *draw_graph(record, report.moves, width, has_blocks).lines,
         "",
         *_marked_lines(record, report.moves),
         *_summary_lines(record, report),
     ]
 
 
-def graph_lines(
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """A graph: its heading and its rows, the signs of the marks below them, and what these signs
+    mean. Both are "" where no move is marked.
+    """
+
+    rows: tuple[str, ...]
+    signs: str = ""
+    legend: str = ""
+
+    @property
+    def lines(self) -> list[str]:
+        """The whole graph."""
+        marks = (self.signs, f"{'':{LABEL_WIDTH}}{self.legend}") if self.signs else ()
+        return [*self.rows, *marks]
+
+
+def draw_graph(
     record: MatchRecord, positions: Sequence[AnalysedPosition], width: int, has_blocks: bool
-) -> list[str]:
+) -> Graph:
     """The graph of the first side's chance to win, with the marks below.
 
     If there are more positions than columns, a column shows the chance of its last position and its
@@ -59,17 +77,16 @@ def graph_lines(
     name = words.side_name(record.view, 0)
     columns = _columns(positions, max(8, width - LABEL_WIDTH))
     blocks = BLOCKS if has_blocks else ASCII_BLOCKS
-    lines = [f"{words.possessive(name)} chance to win"]
+    rows = [f"{words.possessive(name)} chance to win"]
     for row in reversed(range(GRAPH_LINES)):
         label = {GRAPH_LINES - 1: "100 %", 0: "0 %"}.get(row, "")
         cells = "".join(_cell(column[-1].chance, row, blocks) for column in columns)
-        lines.append(f"{label:>{LABEL_WIDTH - 2}} |{cells}".rstrip())
+        rows.append(f"{label:>{LABEL_WIDTH - 2}} |{cells}".rstrip())
     marks = "".join(_sign(column) for column in columns)
-    if marks.strip():
-        lines.append(f"{'':{LABEL_WIDTH}}{marks}".rstrip())
-        used = [mark for mark, sign in SIGNS.items() if sign in marks]
-        lines.append(f"{'':{LABEL_WIDTH}}" + ", ".join(f"{SIGNS[mark]} {mark}" for mark in used))
-    return lines
+    if not marks.strip():
+        return Graph(tuple(rows))
+    used = [f"{sign} {mark}" for mark, sign in SIGNS.items() if sign in marks]
+    return Graph(tuple(rows), f"{'':{LABEL_WIDTH}}{marks}".rstrip(), ", ".join(used))
 
 
 def position_lines(
@@ -89,10 +106,10 @@ def position_lines(
     return lines
 
 
-def play_on_text(record: MatchRecord, report: AnalysisReport, where: str) -> str:
+def play_on_text(record: MatchRecord, report: AnalysisReport, program: str, where: str) -> str:
     """How to play the worst mistake differently, one of a person if there is one; "" without any.
 
-    `where` names the match for a command of `plyroom`.
+    `program` is how the user types this one, `where` names the match for its command.
     """
     marked = [each for each in report.moves if each.mark and each.ply < len(record.moves)]
     of_people = [each for each in marked if record.seats[each.seat].kind != "ai"]
@@ -102,7 +119,7 @@ def play_on_text(record: MatchRecord, report: AnalysisReport, where: str) -> str
     played = record.moves[ply]
     move = f"{words.move_number(ply, played)} {words.move_text(played)}"
     level = next((f" --level {seat.level}" for seat in record.seats if seat.level), "")
-    command = f"plyroom play {record.game} --from {where} --ply {ply}{level}"
+    command = f"{program} play {record.game} --from {where} --ply {ply}{level}"
     return f"To play something better than {move}: {command}"
 
 

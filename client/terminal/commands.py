@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from types import MappingProxyType
 from typing import get_args
 
 import msgspec
@@ -27,6 +28,7 @@ from server.commands import (
     ClientCommand,
     Configure,
     Decline,
+    HintKind,
     LetAiPlay,
     Mute,
     NextGame,
@@ -104,7 +106,6 @@ SYNONYMS = {
     "give up": CommandName.RESIGN,
     "surrender": CommandName.RESIGN,
     "leave": CommandName.QUIT,
-    "bye": CommandName.QUIT,
 }
 #: The short forms that may follow a slash; the others are moves or say nothing.
 SLASHED_FORMS = ("?", "q", "exit")
@@ -147,6 +148,33 @@ OFFER_KINDS: dict[str, OfferKind] = {what: what for what in get_args(OfferKind)}
 COMMANDS = {command.value: command for command in CommandName}
 #: Who may see the AI's thinking, from everyone to nobody.
 THINKING_SETTINGS: tuple[ThinkingSetting, ...] = get_args(ThinkingSetting)
+#: What may follow the command `hint`.
+HINT_KINDS: tuple[HintKind, ...] = get_args(HintKind)
+#: What follows a command that a user on a terminal must confirm, to confirm it at once.
+CONFIRMED = "yes"
+#: What follows `help` for the list of all commands.
+ALL_COMMANDS = "all"
+#: The words that may follow a command.
+ARGUMENTS: Mapping[CommandName, tuple[str, ...]] = {
+    CommandName.RESIGN: (CONFIRMED,),
+    CommandName.ABORT: (CONFIRMED,),
+    CommandName.ACCEPT: tuple(OFFER_KINDS),
+    CommandName.DECLINE: tuple(OFFER_KINDS),
+    CommandName.THINKING: THINKING_SETTINGS,
+    CommandName.HINT: HINT_KINDS,
+    CommandName.ALLOW_HELP: ("on", "off"),
+    CommandName.HELP: (ALL_COMMANDS,),
+}
+#: The commands that a text may follow which is not of ARGUMENTS: a name, a side, a game.
+WITH_TEXT = frozenset({
+    CommandName.AI, CommandName.BAR, CommandName.MUTE, CommandName.MUTE_ALL, CommandName.NAME,
+    CommandName.NEXT, CommandName.PIECES, CommandName.SIT, CommandName.UNMUTE,
+    CommandName.UNMUTE_ALL,
+})  # fmt: skip
+#: The id of a command that is only tried.
+ANY_ID = "any"
+#: What follows `ai` to remove one.
+NO_AI = ("off", "remove")
 #: The error message for an `ai` with an unknown argument.
 AI_USAGE = "type ai and a level (ai 3) or a persona (ai average), or ai off"
 #: The error message for a `next` without a game.
@@ -169,12 +197,14 @@ WRITTEN = re.compile(
 
 #: Text for the chat, as people type it.
 SPOKEN = re.compile(r"(?:chat|say)\s+(.+)", re.IGNORECASE)
+#: The words before such a text.
+SPEECH_WORDS = ("chat", "say")
 #: A question in words, which is for the chat: "what should I do?", "why?".
 QUESTION = re.compile(r"(?:why|\w+['\u2019]?\w* .*\w.*)\s*\?", re.IGNORECASE)
 #: What people write into an input line for the other people.
 GREETINGS = (
     "hello", "hi", "hey", "thanks", "thank you", "good luck", "gl", "gg", "good game", "ok", "lol",
-    "well played", "sorry", "nice", "wow",
+    "well played", "sorry", "nice", "wow", "bye",
 )  # fmt: skip
 #: How similar a misspelt command must be to one: "coahc" is, "great" is not like "threat".
 LIKE_COMMAND = 0.76
@@ -212,6 +242,13 @@ class RunCommand:
 
 
 @dataclass(frozen=True, slots=True)
+class PressKey:
+    """Do what this key of the screen does."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Unclear:
     """Reject the line as unknown or ambiguous; `reason` is the message for the user, `instead` a
     line that they may have meant.
@@ -222,19 +259,22 @@ class Unclear:
 
 
 #: The action that a typed line asks for.
-Action = PlayMove | TryMove | SendChat | RunCommand | Unclear
+Action = PlayMove | TryMove | SendChat | RunCommand | PressKey | Unclear
+#: The keys of a screen that has none.
+NO_KEYS: Mapping[str, str] = MappingProxyType({})
 
 
-def parse_line(line: str, model: Model) -> Action | None:
+def parse_line(line: str, model: Model, keys: Mapping[str, str] = NO_KEYS) -> Action | None:
     """Returns the action for a line in this room; None for an empty line.
 
-    A move takes precedence over a command with the same text.
+    A move takes precedence over a command with the same text. `keys` has the words that stand for
+    a key of the screen.
     """
     text = line.strip()
     if not text:
         return None
     if text.startswith(SLASHES):
-        return _parse_slash(text, model)
+        return _parse_slash(text, model, keys)
     if spoken := SPOKEN.fullmatch(text):
         return SendChat(spoken[1])
     moves = matching_moves(text, model.moves)
@@ -243,10 +283,13 @@ def parse_line(line: str, model: Model) -> Action | None:
     if moves:
         choices = (f"{move.id} ({move.choice})" if move.choice else move.id for move in moves)
         return Unclear(f"{text} can be any of: {', '.join(choices)}")
-    if text.lower() in SYNONYMS:
-        return RunCommand(SYNONYMS[text.lower()])
+    word = text.lower()
+    if word in keys and word not in move_words(model):
+        return PressKey(keys[word])
+    if word in SYNONYMS:
+        return RunCommand(SYNONYMS[word])
     is_question = QUESTION.fullmatch(text) is not None or _asks_bot(text, model)
-    return SendChat(text) if is_question else _parse_command(text, model)
+    return SendChat(text) if is_question else _parse_command(text, model, keys)
 
 
 def _asks_bot(text: str, model: Model) -> bool:
@@ -260,37 +303,80 @@ def _asks_bot(text: str, model: Model) -> bool:
     return parse_question(text, has_ai) is not None
 
 
-def _parse_slash(text: str, model: Model) -> Action:
+def _parse_slash(text: str, model: Model, keys: Mapping[str, str]) -> Action:
     """The action for a line that begins with a slash. A command of the room's bot asks it, any
     other command is the same as without the slash, and other text is chat.
 
-    A single word that is like a command is none of these: a misspelt question would be read by all.
+    What begins with a command, but does not go on as it may, and a single word that is like a
+    command are none of these: the one may be chat, and the other would be read by all.
     """
     said = text.lstrip("".join(SLASHES) + " ")
-    name, _, argument = said.partition(" ")
-    word = name.lower().rstrip("?!.")
-    if word in model.chat_commands:
-        return SendChat(f"/{name.rstrip('?!.')} {argument}".rstrip())
-    if said.lower() in SYNONYMS:
-        return RunCommand(SYNONYMS[said.lower()])
-    if word in COMMANDS or said.lower() in SLASHED_FORMS:
-        command = COMMANDS.get(word) or SHORT_FORMS[said.lower()]
-        return RunCommand(command, argument.strip())
     if not said:
         return Unclear("What do you want to say? For example: /good luck")
-    if not argument and (meant := similar_command(word, model)):
+    if spoken := SPOKEN.fullmatch(said):
+        return SendChat(spoken[1])
+    name, _, argument = said.partition(" ")
+    asked = name.rstrip("?!.")
+    word, whole = name.lower().rstrip("!."), said.lower().rstrip("!.")
+    if whole in keys:
+        return PressKey(keys[whole])
+    if asked.lower() in model.chat_commands:
+        return SendChat(f"/{asked} {argument}".rstrip())
+    if whole in SYNONYMS:
+        return RunCommand(SYNONYMS[whole])
+    if whole in SLASHED_FORMS:
+        return RunCommand(SHORT_FORMS[whole])
+    if word in COMMANDS:
+        command, argument = COMMANDS[word], argument.strip()
+        is_command = not argument or _may_follow(command, argument, model)
+        return RunCommand(command, argument) if is_command else _not_command(command, said)
+    if whole in SPEECH_WORDS:
+        return Unclear(f"What do you want to say? For example: /{whole} good luck")
+    if not argument and (meant := similar_command(word, model, keys)):
         reason = f"There is no /{name}. Did you mean {meant}? To say it to the room: say {said}"
-        return Unclear(reason, f"say {said}")
+        return Unclear(reason, meant)
     return SendChat(said)
 
 
-def similar_command(word: str, model: Model) -> str:
+def _may_follow(command: CommandName, argument: str, model: Model) -> bool:
+    """Whether a text after a slash and a command makes sense to it, so that it is no chat."""
+    match command:
+        case CommandName.NAME | CommandName.PIECES:
+            return " " not in argument
+        case CommandName.MUTE | CommandName.UNMUTE | CommandName.MUTE_ALL | CommandName.BAR:
+            return names.find(model, argument) is not None
+        case CommandName.UNMUTE_ALL:
+            return names.key(argument) in {names.key(each.name) for each in model.muted}
+        case CommandName.SIT:
+            board = words.board_of(model)
+            sides = (words.side_name(board, seat) for seat in range(len(model.seats)))
+            return argument.lower() in {side.lower() for side in sides}
+        case CommandName.AI:
+            return argument.lower() in NO_AI or _ai_at(0, argument.lower(), ANY_ID) is not None
+        case CommandName.NEXT:
+            return not isinstance(next_command(command, argument, model, ANY_ID), str)
+        case _:
+            return argument.lower() in ARGUMENTS.get(command, ())
+
+
+def _not_command(command: CommandName, said: str) -> Unclear:
+    """The rejection of a line that begins with a command, and may be meant for the room."""
+    known = ARGUMENTS.get(command, ())
+    usage = f"{command.value} stands alone"
+    if known:
+        usage += f", or before {' or '.join(known)}"
+    elif command in WITH_TEXT:
+        usage = "the command has no slash"
+    return Unclear(f"To say it to the room: say {said} ({usage})", f"say {said}")
+
+
+def similar_command(word: str, model: Model, keys: Mapping[str, str] = NO_KEYS) -> str:
     """The command that a word is like, those of the room's bot with a slash; "" without one."""
-    known = [*COMMANDS, *model.chat_commands]
-    found = difflib.get_close_matches(word.lower(), known, 1, LIKE_COMMAND)
+    own = [*COMMANDS, *keys]
+    found = difflib.get_close_matches(word.lower(), [*own, *model.chat_commands], 1, LIKE_COMMAND)
     if not found:
         return ""
-    return found[0] if found[0] in COMMANDS else f"/{found[0]}"
+    return found[0] if found[0] in own else f"/{found[0]}"
 
 
 def matching_moves(text: str, moves: Sequence[MoveView]) -> list[MoveView]:
@@ -326,20 +412,24 @@ def _without_separators(text: str) -> str:
     return text.lower().replace(" ", "").replace("-", "").replace("x", "")
 
 
-def _parse_command(text: str, model: Model) -> Action:
+def _parse_command(text: str, model: Model, keys: Mapping[str, str]) -> Action:
     name, _, argument = text.partition(" ")
-    name = name.lower()
+    name, argument = name.lower(), argument.strip()
     if name in COMMANDS:
-        return RunCommand(COMMANDS[name], argument.strip())
+        command = COMMANDS[name]
+        is_chat = command in ROOM_COMMANDS and argument
+        if is_chat and not _may_follow(command, argument, model):
+            return _not_command(command, text)
+        return RunCommand(command, argument)
     if name in SHORT_FORMS and name not in move_words(model):
-        return RunCommand(SHORT_FORMS[name], argument.strip())
+        return RunCommand(SHORT_FORMS[name], argument)
     if text.lower().rstrip("!.") in GREETINGS:
         return Unclear(f"To say it to the room: say {text}", f"say {text}")
-    if name in ("chat", "say"):
+    if name in SPEECH_WORDS:
         return Unclear(f"What do you want to say? For example: {name} good luck")
     if model.moves and NOTATION.fullmatch(text):
         return TryMove(text)
-    if name in model.chat_commands and " " not in argument.strip():
+    if name in model.chat_commands and " " not in argument:
         return SendChat(f"/{text}")
     if model.moves and re.search(r"[^!?]\?$", text) and WRITTEN.fullmatch(text):
         return Unclear(
@@ -348,19 +438,21 @@ def _parse_command(text: str, model: Model) -> Action:
     if model.moves and WRITTEN.fullmatch(text):
         return TryMove(text)
     if model.moves:
-        return Unclear(f"{text!r} is neither a move nor a command here. {move_advice(text, model)}")
+        return Unclear(
+            f"{text!r} is neither a move nor a command here. {move_advice(text, model, keys)}"
+        )
     if name in move_words(model) or (model.running and NOTATION.fullmatch(text)):
         return Unclear(no_moves_reason(model))
-    meant = similar_command(text, model)
+    meant = similar_command(text, model, keys)
     advice = f"Did you mean {meant}? " if meant else ""
     return Unclear(f"{text!r} is not a command. {advice}Type help for the commands.")
 
 
-def move_advice(text: str, model: Model) -> str:
+def move_advice(text: str, model: Model, keys: Mapping[str, str] = NO_KEYS) -> str:
     """The end of an error message about a text that is no move: the command that it is like, else
     moves.
     """
-    if meant := similar_command(text, model):
+    if meant := similar_command(text, model, keys):
         return f"Did you mean {meant}? Type help for the commands."
     return moves_hint(model)
 
@@ -481,8 +573,6 @@ def is_permitted(name: CommandName, model: Model) -> bool:
     return name not in PERMITTED_AS or model.permits(PERMITTED_AS[name])
 
 
-#: What follows `help` for the list of all commands.
-ALL_COMMANDS = "all"
 #: Maximum number of lines of the help of now: a terminal of ROWS shows them above the prompt, and
 #: the line that asked for them.
 MAX_HELP_LINES = ROWS - 2
@@ -673,7 +763,7 @@ def seat_command(
     if name is CommandName.SIT:
         seat = _free_seat(model, argument)
         return seat if isinstance(seat, str) else Sit(id=command_id, seat=seat)
-    if argument.lower() in ("off", "remove"):
+    if argument.lower() in NO_AI:
         return _remove_ai(model, command_id)
     return _add_ai(argument.lower(), model, command_id)
 
@@ -696,12 +786,17 @@ def _add_ai(argument: str, model: Model, command_id: str) -> AddAi | str:
     seat = _free_seat(model)
     if isinstance(seat, str):
         return seat
+    return _ai_at(seat, argument, command_id) or AI_USAGE
+
+
+def _ai_at(seat: int, argument: str, command_id: str) -> AddAi | None:
+    """The command for an AI of a level or a persona; None for any other text."""
     command = {"t": "add_ai", "id": command_id, "seat": seat}
     chosen = {"level": int(argument)} if argument.isdecimal() else {"persona": argument}
     try:
         return msgspec.convert(command | chosen, AddAi)
     except msgspec.ValidationError:
-        return AI_USAGE
+        return None
 
 
 def _remove_ai(model: Model, command_id: str) -> RemoveAi | str:

@@ -9,12 +9,12 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from contextlib import aclosing, suppress
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import msgspec
 
 from client.address import Address
-from client.api import Reading
+from client.api import Invitation, Reading
 from client.connection import Connection
 from client.errors import PlyroomError, Refused
 from client.messages import LoggedEvent, RoomMessage
@@ -22,6 +22,8 @@ from client.model import Model, apply
 from client.terminal import words
 from client.terminal.clocks import LowTime, time_text
 from client.terminal.commands import (
+    CONFIRMED,
+    HINT_KINDS,
     PARSERS,
     ROOM_COMMANDS,
     CommandName,
@@ -52,8 +54,10 @@ from server.commands import (
 from server.protocol.codes import Code
 from server.protocol.messages import CommandFrame, Snapshot, View
 
-#: What may follow the command `hint`.
-HINT_KINDS = ("", "piece", "move", "moves")
+#: What to do with the link of a new room.
+INVITATION = "Send the link to your opponent; the match begins when they join."
+#: The same where the link is for this computer only.
+BEGINNING = "The match begins when somebody joins."
 
 #: Maximum number of lines from a pipe that wait for this player's turn.
 MAX_PIPED_LINES = 10_000
@@ -67,8 +71,6 @@ ANSWERS_TO_ABSENCE = {
     CommandName.CLAIM_WIN, CommandName.CALL_DRAW, CommandName.LET_AI_PLAY, CommandName.QUIT
 }  # fmt: skip
 
-#: What follows a command that a user on a terminal must confirm, to confirm it at once.
-CONFIRMED = "yes"
 #: The commands that a user on a terminal must confirm, each with the question.
 QUESTIONS = {
     CommandName.RESIGN: "Resign the match?",
@@ -99,8 +101,8 @@ class MoveReader(Protocol):
 class LineMode:
     """Shows one room on a terminal and executes the user's lines.
 
-    With `sit` the user takes a free seat. `brief` leaves the boards out. `invite` prints how to
-    invite an opponent. `read_move` reads what is neither a move by its id nor a command; without it
+    With `sit` the user takes a free seat. `brief` leaves the boards out. An `invitation` is printed
+    for the opponent. `read_move` reads what is neither a move by its id nor a command; without it
     only the game's own notation is a move. `on_message` is called with the model after each
     message, for a screen that draws it: moves and searches are then not printed.
     """
@@ -115,7 +117,7 @@ class LineMode:
         *,
         sit: bool = False,
         brief: bool = False,
-        invite: bool = False,
+        invitation: Invitation | None = None,
         read_move: MoveReader | None = None,
         on_message: Callable[[Model, RoomMessage], None] | None = None,
     ) -> None:
@@ -137,7 +139,8 @@ class LineMode:
         #: Set when the model has changed, for the clock.
         self._ticked = asyncio.Event()
         self._should_sit = sit
-        self._should_invite = invite
+        self._invitation = invitation
+        self._link = address.room_url(room) if invitation is None else invitation.link
         self._model = Model(room=room, me=connection.identity)
         self._changed = asyncio.Event()
         self._is_introduced = False
@@ -224,11 +227,12 @@ class LineMode:
 
     async def _introduce(self) -> None:
         """Prints the room and its players, and with `sit` takes a free seat."""
-        self._transcript.introduce(self._model)
+        self._transcript.introduce(self._model, self._link)
         if self._should_sit:
             await self._take_seat()
-        if self._should_invite and self._model.match is None:
-            self._output.report("Send the link to your opponent; the match begins when they join.")
+        if self._invitation is not None and self._model.match is None:
+            advice = self._invitation.advice
+            self._output.report(f"{advice} {BEGINNING}" if advice else INVITATION)
         self._transcript.introduce_match(self._model)
 
     async def _take_seat(self) -> None:
@@ -461,11 +465,11 @@ class LineMode:
 
     async def _ask_for_hint(self, argument: str) -> None:
         """Requests a hint, which arrives as an `answer`; `argument` may be "piece" or "move"."""
-        if argument not in HINT_KINDS:
+        if argument and argument not in HINT_KINDS:
             self._output.report("error: type hint, hint move or hint piece")
         else:
             self._output.print("Looking for a hint ...")
-            what = cast(HintKind, argument or "moves")
+            what: HintKind = argument or "moves"
             await self._send(Hint(id=self._connection.new_id(), ply=self._model.ply, what=what))
         self._transcript.prompt(self._model)
 

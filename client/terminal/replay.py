@@ -1,6 +1,7 @@
 """Replays a match on a terminal, step by step or from beginning to end."""
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -27,17 +28,31 @@ HELP = """\
 Views = Sequence[PositionView]
 
 
-def title_lines(record: MatchRecord) -> list[str]:
-    """The game, the players, and whether the match still runs."""
+class Title(NamedTuple):
+    """The parts of a title: the game with its options and clock, the players, and the match with
+    its length.
+    """
+
+    game: str
+    players: str
+    match: str
+
+
+def title_of(record: MatchRecord) -> Title:
+    """The title of a match."""
     players = " against ".join(
         f"{words.quoted(occupant.name)} ({words.side_name(record.view, seat)})"
         for seat, occupant in enumerate(record.seats)
     )
-    lines = [
-        f"{record.title}{words.options_text(record.options, record.options_text)}"
-        f"{words.clock_suffix(record.clock)}, match {record.match}, {length_text(record)}",
-        players,
-    ]
+    options = words.options_text(record.options, record.options_text)
+    game = f"{record.title}{options}{words.clock_suffix(record.clock)}"
+    return Title(game, players, f"match {record.match}, {length_text(record)}")
+
+
+def title_lines(record: MatchRecord) -> list[str]:
+    """The game, the players, and whether the match still runs."""
+    title = title_of(record)
+    lines = [f"{title.game}, {title.match}", title.players]
     if record.over is None:
         lines.append("The match is still running." if record.room else "The text has no result.")
     if record.withheld:

@@ -103,11 +103,9 @@ class Transcript:
         #: The people whose lines of chat are hidden.
         self._muted = MutedFile(state_folder() / "muted.json")
 
-    def introduce(self, model: Model) -> None:
-        """Prints the room, its players and the last lines of its chat."""
-        self._output.report(
-            f"{words.room_title(model)}. Room {model.room}: {self._address.room_url(model.room)}"
-        )
+    def introduce(self, model: Model, link: str) -> None:
+        """Prints the room with its link, its players and the last lines of its chat."""
+        self._output.report(f"{words.room_title(model)}. Room {model.room}: {link}")
         players = [
             words.player_text(words.board_of(model), seat, occupant)
             for seat, occupant in enumerate(model.seats)
@@ -374,21 +372,21 @@ class Transcript:
             self._output.report(f"  {words.thinking_text(name, thinking)}")
 
     def _show_presence(self, before: Model, model: Model, presence: Presence) -> None:
+        """Says which of the other players has come back or gone, or is on another page now."""
         seats = zip(before.present, presence.seats, strict=False)
         for seat, (was_present, is_present) in enumerate(seats):
-            if was_present == is_present:
-                if not is_present and (seat in before.elsewhere) != (seat in model.elsewhere):
-                    self._output.report(words.absence_text(model, seat))
+            has_changed = was_present != is_present
+            has_arrived = has_changed and is_present and seat in self._arriving
+            if has_changed:
+                self._arriving.discard(seat)
+            if seat == model.my_seat or model.seats[seat] is None or has_arrived:
                 continue
-            has_arrived = is_present and seat in self._arriving
-            self._arriving.discard(seat)
-            if seat != model.my_seat and model.seats[seat] is not None and not has_arrived:
-                change = "is back." if is_present else "has lost the connection or left."
-                is_near = seat in model.elsewhere
-                name = words.player_name(model, seat)
-                self._output.report(
-                    words.absence_text(model, seat) if is_near else f"{name} {change}"
-                )
+            if has_changed and is_present:
+                self._output.report(f"{words.player_name(model, seat)} is back.")
+            elif has_changed or (
+                not is_present and (seat in before.elsewhere) != (seat in model.elsewhere)
+            ):
+                self._output.report(words.absence_text(model, seat))
         self._show_time_to_claim(before, model)
 
     def _show_time_to_claim(self, before: Model, model: Model) -> None:

@@ -183,7 +183,7 @@ def thinking_text(name: str, thinking: Thinking) -> str:
             return f"{name} is {GETTING_READY}: {bar_text(thinking.ready or 0)}"
         case "absent":
             return f"{name} waits for an engine: none is connected."
-        case "queued" if thinking.ready is not None:
+        case "queued" if thinking.ready is not None and not thinking.wait:
             return f"{name} is {GETTING_READY}: {bar_text(thinking.ready)}"
         case "queued":
             return f"{name} {thinking.wait or 'waits for its turn to think'}."

@@ -17,9 +17,10 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from client.address import DEFAULT_SERVER, Address, BadAddress, parse_address, parse_link
-from client.api import GameInfo, ListedMatch, MyMatches
+from client.api import GameInfo, Invitation, ListedMatch, MyMatches
 from client.connection import Connection
 from client.errors import PlyroomError, Refused
+from client.program import program
 from client.terminal import words
 from client.terminal.clocks import times_text
 from client.terminal.names import OWN_NAME
@@ -380,10 +381,12 @@ class LobbyScreen(KeyPage):
             case "game":
                 self.action_new(key)
 
-    def open(self, room: str, sit: bool = False, invite: bool = False) -> None:
-        """Opens a room; with `sit` the user takes a free seat."""
-        place = self._place
-        visit = Visit(place.connection, place.requests.address, room, sit, invite, place.requests)
+    def open(self, room: str, sit: bool = False, invitation: Invitation | None = None) -> None:
+        """Opens a room; with `sit` the user takes a free seat, with an `invitation` they are told
+        how to invite an opponent.
+        """
+        place, address = self._place, self._place.requests.address
+        visit = Visit(place.connection, address, room, sit, invitation, place.requests)
 
         def end(error: PlyroomError) -> None:
             """Goes back to the lobby if only the room refuses the user."""
@@ -433,7 +436,10 @@ class LobbyScreen(KeyPage):
             self._tell(str(error))
             return
         assert isinstance(room, str), "the ack of create names the room"
-        self.open(room, invite=command.visibility == "unlisted")
+        invitation = None
+        if command.visibility == "unlisted":
+            invitation = await self._place.requests.invitation(room)
+        self.open(room, invitation=invitation)
 
     def _tell(self, text: str) -> None:
         """Shows a sentence until the user does something else."""
@@ -480,8 +486,8 @@ class LobbyScreen(KeyPage):
 
 class StartScreen(Screen[None]):
     """Asks where to play: on a server that is started here, or at an address. `enter` gets the
-    address, None for a server that is started, and the id of a room or "". `here` is a server of
-    this computer that runs, which is then the first choice.
+    address, None for a server that is started, and the id of a room or "". `running` is a server of
+    the user's that runs, which is then the first choice.
     """
 
     CSS = """
@@ -495,31 +501,32 @@ class StartScreen(Screen[None]):
     AUTO_FOCUS = "OptionList"
 
     def __init__(
-        self, enter: Callable[[Address | None, str], None], here: Address | None = None
+        self, enter: Callable[[Address | None, str], None], running: Address | None = None
     ) -> None:
         super().__init__()
         self._enter = enter
-        self._here = here
+        self._running_server = running
 
     def compose(self) -> ComposeResult:
         yield Static(Text("Plyroom", style="bold"))
         yield Static("Board games with people and with an AI whose thinking anyone can watch.\n")
-        here = self._here
+        running = self._running_server
         choices = [
-            Option("Play on this computer", id="here"),
-            Option(f"Go to the server on this computer, {DEFAULT_SERVER}", id="default"),
+            Option("Play on this computer", id="own"),
+            Option(f"Go to the server on this computer, {DEFAULT_SERVER}", id="running"),
             Option("Go to a server at another address", id="address"),
         ]
-        if here is not None:
+        if running is not None:
             choices[:2] = [
-                Option(f"Go to the server that runs here, {here}", id="default"),
-                Option("Play on this computer without it", id="here"),
+                Option(f"Go to the server that runs here, {running}", id="running"),
+                Option("Play on this computer without it", id="own"),
             ]
         yield OptionList(*choices)
         yield Input(id="address", placeholder="http://host:8000, or the link of a room")
         yield Static(id="start-problem", markup=False)
-        yield Static("\nArrows choose, Enter goes on, q leaves. `plyroom --plain --help` and")
-        yield Static("PLYROOM_PLAIN=1: plain lines, for screen readers and braille displays.")
+        plain = f"`{program()} --plain --help` and PLYROOM_PLAIN=1"
+        hint = f"Arrows choose, Enter goes on, q leaves. {plain}: plain lines, for screen readers"
+        yield Static(f"\n{hint} and braille displays.", markup=False)
 
     def on_mount(self) -> None:
         """Hides the line for the address until it is wanted."""
@@ -532,10 +539,10 @@ class StartScreen(Screen[None]):
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Goes to a server, or asks for its address."""
         self.query_one("#address").display = event.option.id == "address"
-        if event.option.id == "here":
+        if event.option.id == "own":
             self._go(None)
-        elif event.option.id == "default":
-            self._go(self._here or parse_address(DEFAULT_SERVER))
+        elif event.option.id == "running":
+            self._go(self._running_server or parse_address(DEFAULT_SERVER))
         else:
             self.show_problem("")
             self.query_one("#address").focus()
@@ -546,7 +553,7 @@ class StartScreen(Screen[None]):
         try:
             if "/match/" in text.lower():
                 address, match = parse_link(text)
-                command = f"plyroom replay {address}/match/{match}"
+                command = f"{program()} replay {address}/match/{match}"
                 self.show_problem(f"That is a match. To replay it: {command}")
                 return
             address, room = parse_link(text) if "/room/" in text.lower() else (None, "")

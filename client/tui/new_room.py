@@ -18,6 +18,7 @@ from textual.widgets import Input, Static
 from client.api import GameInfo
 from client.terminal.names import ON_ONE_SCREEN
 from client.terminal.words import quoted
+from client.terminal.wrapping import visible_width
 from client.tui.sheets import SHEET_CSS, keys_line
 from server.commands import AiSeat, Create, MySeat, OpenSeat, SeatWish, ThinkingSetting
 from server.time_controls import TimeControlError, format_control, parse_people
@@ -62,6 +63,16 @@ class Field:
     def step(self, steps: int) -> None:
         """Chooses another value, round and round."""
         self.index = (self.index + steps) % len(self.values)
+
+    @property
+    def title(self) -> str:
+        """The name as the sheet shows it."""
+        return self.name.removeprefix("option ").capitalize()
+
+    @property
+    def sign_column(self) -> int:
+        """The column of the sign `<` before the value."""
+        return max(NAME_COLUMNS, visible_width(self.title)) + 1
 
     def choose(self, value: str) -> None:
         """Chooses a value if the field has it; otherwise the field keeps its own."""
@@ -216,10 +227,10 @@ class Fields(Widget, can_focus=True):
         """The fields as lines."""
         lines = []
         for number, field in enumerate(self._all):
-            name = field.name.removeprefix("option ").capitalize()
             is_here = number == self.at
-            signs = ("<", ">") if is_here else (" ", " ")
-            line = Text(f"{name:<{NAME_COLUMNS}} {signs[0]} {field.texts[field.index]} {signs[1]}")
+            before, after = ("<", ">") if is_here else (" ", " ")
+            gap = " " * (field.sign_column - visible_width(field.title))
+            line = Text(f"{field.title}{gap}{before} {field.texts[field.index]} {after}")
             if is_here and self.has_focus:
                 line.stylize("reverse")
                 line.append(f"  {field.index + 1} of {len(field.values)}", style="dim")
@@ -252,7 +263,7 @@ class Fields(Widget, can_focus=True):
         clicked = event.y + self._first
         if clicked < len(self._all):
             if self.at == clicked:
-                self.action_step(-1 if event.x <= NAME_COLUMNS + 1 else 1)
+                self.action_step(-1 if event.x == self._all[clicked].sign_column else 1)
             self.at = clicked
             self.refresh()
 

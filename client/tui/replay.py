@@ -17,11 +17,12 @@ from textual.widgets import Input
 from client.analyses import AnalysisReport
 from client.api import Line, MatchRecord
 from client.errors import PlyroomError
+from client.program import program
 from client.terminal import words
-from client.terminal.analysis import GRAPH_LINES, LABEL_WIDTH, graph_lines, progress_text
+from client.terminal.analysis import LABEL_WIDTH, draw_graph, progress_text
 from client.terminal.board import DrawnBoard
 from client.terminal.colours import NO_COLOURS
-from client.terminal.replay import Views, length_text, move_numbers, ply_lines, title_lines
+from client.terminal.replay import Views, length_text, move_numbers, ply_lines, title_of
 from client.tui.board_pane import DIRECTIONS, BoardPane
 from client.tui.entry import Entry
 from client.tui.pages import KeyPage, Shortcut, TextPane, bindings
@@ -157,9 +158,7 @@ class ReplayScreen(KeyPage):
         if not self.is_mounted or not self.query("#keys"):
             return
         record = self._record
-        about, players = title_lines(record)[:2]
-        game, _, rest = about.partition(", match ")
-        title = Text(words.quoted(f"{game}  {players}  match {rest}"))
+        title = Text(words.quoted("  ".join(title_of(record))))
         self.query_one("#title", TextPane).show(title, layout=False)
         self._arrange()
         # Its size is that of the panel: what it shows needs no new layout of the screen.
@@ -257,15 +256,14 @@ class ReplayScreen(KeyPage):
     def _graph(self, width: int) -> list[str]:
         """The graph of the analysis, with a sign below the shown ply."""
         assert self.report is not None, "there is an analysis"
-        lines = graph_lines(self._record, self.report.moves, width, not self._is_ascii)
+        graph = draw_graph(self._record, self.report.moves, width, not self._is_ascii)
         count = len(self.report.moves)
         columns = min(max(8, width - LABEL_WIDTH), count)
         col = min(columns - 1, self.ply * columns // max(1, count)) if columns else 0
         here = [f"{'':{LABEL_WIDTH}}{'':{col}}^"] if columns else []
-        if len(lines) == 1 + GRAPH_LINES:
-            return [*lines, *here]
-        # The last line says what the signs in the line before it mean.
-        return [*lines[:-1], *here, f"{'Marks':<{LABEL_WIDTH}}{lines[-1].strip()}"]
+        if not graph.signs:
+            return [*graph.rows, *here]
+        return [*graph.rows, graph.signs, *here, f"{'Marks':<{LABEL_WIDTH}}{graph.legend}"]
 
     def _moves_around(self, width: int, height: int) -> Text:
         """The moves, those around the shown one."""
@@ -524,7 +522,7 @@ class ReplayScreen(KeyPage):
         """Opens a room that plays on from this position, with the user on the side to move."""
         if self._create is None:
             self._message = (
-                f"To play on: plyroom play {self._record.game} --ply {self.ply}"
+                f"To play on: {program()} play {self._record.game} --ply {self.ply}"
                 f" --from {self._requests.address}/match/{self._record.match}"
             )
             self._draw()

@@ -11,6 +11,7 @@ from client.address import Address
 from client.analyses import AnalysisReport, analyse_match
 from client.api import (
     GameInfo,
+    Invitation,
     Line,
     ListedMatch,
     MatchRecord,
@@ -19,6 +20,7 @@ from client.api import (
     fetch_assessments,
     fetch_finished,
     fetch_games,
+    fetch_invitation,
     fetch_match,
     fetch_my_matches,
     fetch_position,
@@ -62,6 +64,10 @@ class Requests:
     async def finished(self) -> tuple[ListedMatch, ...]:
         """The latest finished public matches."""
         return await asyncio.to_thread(fetch_finished, self.address)
+
+    async def invitation(self, room: str) -> Invitation:
+        """The link of a room for other people. It never raises."""
+        return await asyncio.to_thread(fetch_invitation, self.address, room)
 
     async def last_match(self, room: str) -> MatchRecord | None:
         """The latest match of a room; None before the first one."""

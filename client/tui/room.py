@@ -19,6 +19,7 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from client.address import Address
+from client.api import Invitation
 from client.connection import Connection
 from client.errors import PlyroomError, Refused
 from client.messages import RoomMessage
@@ -27,14 +28,13 @@ from client.terminal import words
 from client.terminal.clocks import clock_of, side_text, standing_text
 from client.terminal.commands import (
     HELP,
-    SHORT_FORMS,
-    SLASHES,
-    SYNONYMS,
     CommandName,
+    PressKey,
+    RunCommand,
+    Unclear,
     is_permitted,
-    matching_moves,
-    move_words,
     no_moves_reason,
+    parse_line,
     sorted_ids,
 )
 from client.terminal.line import LineMode
@@ -110,29 +110,24 @@ NEED_MORE = {
 }  # fmt: skip
 #: The words of this screen that line mode does not have.
 OWN_WORDS = {word: key for key, word, _ in KEYS if word not in ("help", "quit")}
-#: What people type elsewhere, with the key that it is here.
-OWN_SYNONYMS = {"copy": "c", "share": "c", "invite": "c", "turn": "f"}
-#: The words that leave the room.
-QUIT_WORDS = {
-    CommandName.QUIT.value,
-    *(word for word, name in (SHORT_FORMS | SYNONYMS).items() if name is CommandName.QUIT),
-}
+#: The words that stand for a key: those, and what people type elsewhere.
+KEYS_OF_WORDS = OWN_WORDS | {"copy": "c", "share": "c", "invite": "c", "turn": "f"}
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """How a user enters a room: with `sit` they take a free seat, with `invite` they are told how
-    to invite an opponent. Without `requests` there is no reader of moves and no glass box. `told`
-    is what they were told before, such as where the match is kept.
+    """How a user enters a room: with `sit` they take a free seat, with an `invitation` they are
+    told how to invite an opponent. Without `requests` there is no reader of moves and no glass box.
+    `place_text` says where the match is kept.
     """
 
     connection: Connection
     address: Address
     room: str
     sit: bool = False
-    invite: bool = False
+    invitation: Invitation | None = None
     requests: Requests | None = None
-    told: str = ""
+    place_text: str = ""
 
 
 class Tail(VerticalScroll):
@@ -236,6 +231,9 @@ class RoomScreen(Page):
     ) -> None:
         super().__init__()
         self._visit = visit
+        #: The link for other people, until the server is asked as the user knows it.
+        self._invitation = visit.invitation or Invitation(visit.address.room_url(visit.room))
+        self._has_asked = visit.invitation is not None
         #: Takes the mouse (True) or gives it back to the terminal, for copying.
         self._on_mouse = on_mouse
         self._on_failure = on_failure
@@ -305,12 +303,12 @@ class RoomScreen(Page):
             ),
             sit=visit.sit,
             brief=True,
-            invite=visit.invite,
+            invitation=visit.invitation,
             read_move=visit.requests.reading if visit.requests is not None else None,
             on_message=self._receive,
         )
-        if visit.told:
-            self.log_line(visit.told, is_notice=True)
+        if visit.place_text:
+            self.log_line(visit.place_text, is_notice=True)
         self.run_worker(self._follow(self._mode), name="room")
         self.set_interval(CLOCK_S, self._tick)
         self._draw()
@@ -320,6 +318,10 @@ class RoomScreen(Page):
             await mode.run()
         except PlyroomError as error:
             self._on_failure(error)
+            return
+        # Nothing follows the room any more: a question whose answer could be no has no sense.
+        self.pop_until_active()
+        self._leave()
 
     # --- what happens
 
@@ -558,7 +560,7 @@ class RoomScreen(Page):
         notice = "" if is_told else self._notice
         if self._waits:
             # The link can be selected while it stands on one line.
-            notice = notice or self._link
+            notice = notice or self._invitation.link
         text = Text(notice or words.quoted(state))
         standing = standing_text(model, self._visit.connection.server_ms())
         if self._notice.startswith("error:"):
@@ -692,14 +694,13 @@ class RoomScreen(Page):
         """What stands in place of the moves before the first one."""
         model = self.model
         if model.description is None or model.match is not None or None not in model.seats:
-            return ["No move yet.", *(["", self._visit.told] if self._visit.told else [])]
+            place = self._visit.place_text
+            return ["No move yet.", *(["", place] if place else [])]
         if model.my_seat is None:
             return ["The match has not begun."]
-        return ["The match begins when your", "opponent opens the link."]
-
-    @property
-    def _link(self) -> str:
-        return self._visit.address.room_url(self.model.room)
+        advice = self._invitation.advice
+        begins = ["The match begins when your", "opponent opens the link."]
+        return [*begins, *(["", advice] if advice else [])]
 
     def _draw_thinking(self) -> None:
         """Draws the AI's thinking after the least time between two drawings."""
@@ -729,21 +730,23 @@ class RoomScreen(Page):
 
     def execute(self, line: str) -> None:
         """Executes a line: a word of this screen, or what line mode understands."""
-        word = line.strip().lower()
-        is_move = bool(matching_moves(line, self.model.moves)) or word in move_words(self.model)
-        bare = word.lstrip("".join(SLASHES))
-        if not is_move and (key := OWN_WORDS.get(bare) or OWN_SYNONYMS.get(bare)):
-            self.action_key(key)
-        elif not is_move and (word in ("help", "?") or bare == "?"):
-            self.action_menu()
-        elif not is_move and bare in QUIT_WORDS:
-            self.action_leave()
-        elif not is_move and word in ("board", "b"):
-            self._shows_panel = False
-            self._draw()
-        else:
-            self._notice = ""
-            self._lines.put(line)
+        match parse_line(line, self.model, KEYS_OF_WORDS):
+            case PressKey(key=key):
+                self.action_key(key)
+            case RunCommand(command=CommandName.HELP, argument=""):
+                self.action_menu()
+            case RunCommand(command=CommandName.QUIT):
+                self.action_leave()
+            case RunCommand(command=CommandName.BOARD):
+                self._shows_panel = False
+                self._draw()
+            case Unclear(reason=reason, instead=instead):
+                self.log_line(f"error: {reason}", is_notice=True)
+                if instead:
+                    self._give_back(instead)
+            case _:
+                self._notice = ""
+                self._lines.put(line)
 
     async def action_send(self) -> None:
         """Sends the input line, as Enter does."""
@@ -871,7 +874,7 @@ class RoomScreen(Page):
                 state = "on" if self._has_bell else "off"
                 self.log_line(f"The bell is {state} when it is your turn.", is_notice=True)
             case "c":
-                self._show_link()
+                self.run_worker(self._show_link(), exclusive=True, group="link")
             case "t":
                 self.action_show_tab((self._tab + 1) % len(TABS))
             case "g":
@@ -951,7 +954,7 @@ class RoomScreen(Page):
         if model.running and model.my_seat is not None:
             question = "Leave the room? The match goes on without you."
             self.app.push_screen(
-                Question(question, insists=True),
+                Question(question, interrupt_means_yes=True),
                 lambda is_yes: self._leave() if is_yes else None,
             )
         else:
@@ -960,13 +963,19 @@ class RoomScreen(Page):
     def _leave(self) -> None:
         self.dismiss(None)
 
-    def _show_link(self) -> None:
+    async def _show_link(self) -> None:
         """Shows the room's link and its QR code, and gives the mouse back for copying."""
         import segno
 
-        link = self._link
+        requests = self._visit.requests
+        if requests is not None and not self._has_asked:
+            self._invitation = await requests.invitation(self.model.room)
+            self._has_asked = True
+        link, advice = self._invitation.link, self._invitation.advice
         body = Text(f"{link}\n\n")
-        if not self._is_ascii:
+        if advice:
+            body.append(f"{advice}\n")
+        elif not self._is_ascii:
             modules = [list(row) for row in segno.make(link, error="l").matrix_iter(border=2)]
             for line in half_blocks(modules):
                 body.append(

@@ -41,7 +41,9 @@ def keys_line(*keys: tuple[str, str], between: str = "  ") -> Text:
 
 
 class Question(ModalScreen[bool]):
-    """Asks a question that is answered by y or n. With `insists` Ctrl-C is a yes: it has asked."""
+    """Asks a question that is answered by y or n. With `interrupt_means_yes` so it is by Ctrl-C,
+    which has asked it.
+    """
 
     DEFAULT_CSS = "Question { align: center middle; background: transparent; }" + SHEET_CSS
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -50,10 +52,10 @@ class Question(ModalScreen[bool]):
         Binding("ctrl+c", "interrupt", show=False),
     ]
 
-    def __init__(self, question: str, insists: bool = False) -> None:
+    def __init__(self, question: str, interrupt_means_yes: bool = False) -> None:
         super().__init__()
         self._question = question
-        self._insists = insists
+        self._interrupt_means_yes = interrupt_means_yes
 
     def compose(self) -> ComposeResult:
         with Vertical(id="sheet"):
@@ -68,7 +70,7 @@ class Question(ModalScreen[bool]):
 
     def action_interrupt(self) -> None:
         """Closes the question by Ctrl-C."""
-        self.dismiss(self._insists)
+        self.dismiss(self._interrupt_means_yes)
 
 
 class Choice(ModalScreen[int | None]):
@@ -186,19 +188,25 @@ class TextSheet(ModalScreen[None]):
         self.dismiss(None)
 
 
+#: What a sheet says after its link was copied.
+COPIED = "Copied, if the terminal allows it. Esc goes back"
+
+
 class LinkSheet(TextSheet):
-    """Shows a link, and copies it where the terminal lets programs do so."""
+    """Shows a link, and copies it where the terminal lets programs do so. The mouse is the
+    terminal's, so that it can select the link: nothing here can be clicked.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "copy", "copy")]
 
     def __init__(self, heading: str, body: Text, link: str) -> None:
-        super().__init__(heading, body, (("y copies it", "copy"), ("Esc goes back", "drop")))
+        super().__init__(heading, body, (("y copies it", ""), ("Esc goes back", "")))
         self._link = link
 
     def action_copy(self) -> None:
         """Gives the link to the clipboard of the terminal, by its code OSC 52."""
         self.app.copy_to_clipboard(self._link)
-        self.query_one(".hint", Static).update("Copied, if the terminal allows. Esc")
+        self.query_one(".hint", Static).update(COPIED)
 
 
 def ask_for_one(

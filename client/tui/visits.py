@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager
 from client.address import Address
 from client.connection import Connection
 from client.errors import PlyroomError, Unreachable
+from client.program import program
 from client.tui.app import PlyroomApp, telling
 from client.tui.lobby import LobbyScreen, Place, StartScreen
 
@@ -62,7 +63,7 @@ class Visits:
                     error = await self._show_lobby(address, connection, room)
             self._start.show_problem("" if error is None else str(error))
         except Unreachable as error:
-            self._start.show_problem(f"{error}. `plyroom serve` starts a server there.")
+            self._start.show_problem(f"{error}. `{program()} serve` starts a server there.")
         except PlyroomError as error:
             self._start.show_problem(str(error))
         except Exception as error:  # a fault of the program, which the application reports

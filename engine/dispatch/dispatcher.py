@@ -31,7 +31,7 @@ from engine.search.job import (
     Info,
     Result,
     SearchError,
-    SearchFailed,
+    SearchLost,
     Use,
 )
 
@@ -47,7 +47,7 @@ class QueueFull(SearchError):
     """The queue of waiting searches is full."""
 
 
-class WorkersLost(SearchFailed):
+class WorkersLost(SearchLost):
     """Every worker that took the search died, hung or fell silent."""
 
 
@@ -276,7 +276,7 @@ class Dispatcher(Generic[S, P]):
                 return self._settle(search, best_outcome(search, failed_with))
         search.preemptions += not is_counted
         if search.attempt_count - search.preemptions >= MAX_ATTEMPTS:
-            error = SearchFailed("no worker has room for this search")
+            error = SearchLost("no worker has room for this search")
             return self._settle(search, best_outcome(search, error))
         self._waiting.put_back(search)
         return None

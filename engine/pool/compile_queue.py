@@ -1,9 +1,11 @@
 """Decides the order in which games are compiled, one step of one game at a time.
 
 First come the searches of the requested games, then their requested additions (a solver, the
-personas), then the rest at idle priority: the searches of all games before any solver. Personas are
-compiled on request only, because few players use them. A request preempts an idle compilation. A
-step is settled when it is ready or has failed; a step that the cache holds is settled at once.
+personas), then requested steps whose processes have died or hung before, then the rest at idle
+priority: the searches of all games before any solver. Personas are compiled on request only,
+because few players use them. A request preempts a compilation that comes after it in this order,
+except an addition in the same group. A step is settled when it is ready or has failed; a step that
+the cache holds is settled at once.
 """
 
 import asyncio
@@ -32,6 +34,7 @@ class StepStatus:
     state: WarmState = "cold"
     #: Why the step failed or, while it is cold, why it pauses until `retry_s`.
     error: SearchError | None = None
+    #: The number of processes that have died or hung while they compiled the step.
     tries: int = 0
     cpu_ms: int = 0
     #: Loop time in seconds before which the step is not tried again.
@@ -43,15 +46,15 @@ class CompileQueue:
     """The state of every step, and the order of those still to compile.
 
     `idle_games` are compiled without a request. The queue calls `on_change(game, state)` at each
-    change of the state of a game's search, and `on_settled(game)` when a step of a game is ready,
-    has failed, or pauses.
+    change of the state of a game's search, and `on_settled(game, step)` when a step is ready, has
+    failed, or pauses.
     """
 
     def __init__(
         self,
         idle_games: Iterable[str],
         on_change: Callable[[str, WarmState], None],
-        on_settled: Callable[[str], None],
+        on_settled: Callable[[str, Step], None],
     ) -> None:
         self._on_change = on_change
         self._on_settled = on_settled
@@ -94,13 +97,9 @@ class CompileQueue:
     # --- the order
 
     def preempts(self, key: Key, running: Key, is_idle: bool) -> bool:
-        """Whether a requested step ends the running compilation, which may be an idle one.
-
-        A request preempts idle work, and a requested search preempts any addition.
-        """
-        can_start = key[1] == "search" or self.state(key[0]) == "warm"
-        is_less_urgent = is_idle or (key[1] == "search" and running[1] != "search")
-        return can_start and is_less_urgent and running != key
+        """Whether a requested step ends the running compilation, which may be an idle one."""
+        is_more_urgent = self._urgency(key, is_idle=False) < self._urgency(running, is_idle=is_idle)
+        return self._can_start(key) and is_more_urgent and running != key
 
     def next_step(self, now_s: float) -> tuple[Key, bool] | None:
         """The step to compile now, and whether at idle priority.
@@ -141,7 +140,7 @@ class CompileQueue:
         self.set_state(key, "cold", error)
         status.settled.set()
         status.settled.clear()
-        self._on_settled(key[0])
+        self._on_settled(*key)
 
     def next_retry_s(self) -> float | None:
         """The loop time in seconds at which the next postponed step is tried again."""
@@ -150,16 +149,24 @@ class CompileQueue:
 
     def _steps_in_order(self) -> Iterator[tuple[Key, bool]]:
         """All steps to compile, in order, each with whether it is compiled at idle priority."""
-        requested = tuple(self._requested)
-        yield from ((key, False) for key in requested if key[1] == "search")
-        yield from (
-            (key, False) for key in requested if key[1] != "search" and self.state(key[0]) == "warm"
-        )
+        requested = sorted(self._requested, key=lambda key: self._urgency(key, is_idle=False))
+        yield from ((key, False) for key in requested if self._can_start(key))
         games = tuple(dict.fromkeys((*(game_id for game_id, _ in requested), *self._idle_games)))
         yield from (((game_id, "search"), True) for game_id in games)
         yield from (
             ((game_id, "solver"), True) for game_id in games if self.state(game_id) == "warm"
         )
+
+    def _urgency(self, key: Key, *, is_idle: bool) -> tuple[bool, bool, bool]:
+        """The place of a step in the order: the lower, the sooner.
+
+        A step whose processes die or hang takes a core for minutes, so the others do not wait.
+        """
+        return is_idle, self.status(key).tries > 0, key[1] != "search"
+
+    def _can_start(self, key: Key) -> bool:
+        """Whether a requested step is a search, or an addition whose search is ready."""
+        return key[1] == "search" or self.state(key[0]) == "warm"
 
     # --- the states
 
@@ -183,7 +190,7 @@ class CompileQueue:
         self.set_state(key, "warm" if error is None else "failed", error)
         self.status(key).settled.set()
         self._requested = [step for step in self._requested if step != key]
-        self._on_settled(key[0])
+        self._on_settled(*key)
 
     def _settle_from_cache(self, key: Key) -> bool:
         """Settles a step that needs no compiling; returns whether it did.

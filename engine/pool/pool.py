@@ -24,6 +24,7 @@ from types import TracebackType
 from engine.dispatch.dispatcher import Dispatcher
 from engine.game import GameError
 from engine.pool.compile_queue import WarmState
+from engine.pool.messages import Step
 from engine.pool.process import DEFAULT_START, StartMethod, WorkerProcess, default_workers
 from engine.pool.quarantine import Quarantine
 from engine.pool.readiness import Readiness
@@ -55,7 +56,8 @@ class Pool:
     `queue_size` is the number of jobs of each class that may wait, and `table_bytes` the size of
     the tables that each worker keeps, in bytes. The pool compiles the games in `warm` (by default
     all games) at idle priority when no other game is requested. It calls `on_warm(game, state)`
-    when the state of a game's search changes.
+    when the state of a game's search changes, and `on_compile_error(game, step, error)` when a step
+    fails or pauses.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Pool:
         table_bytes: int = 64 << 20,
         warm: Iterable[str] | None = None,
         on_warm: Callable[[str, WarmState], None] | None = None,
+        on_compile_error: Callable[[str, Step, SearchError], None] | None = None,
         start_method: StartMethod = DEFAULT_START,
     ) -> None:
         size = default_workers() if workers is None else workers
@@ -74,6 +77,7 @@ class Pool:
         self.counts = PoolCounters()
         self._is_open = False
         self._on_warm = on_warm
+        self._on_compile_error = on_compile_error
         self._warmer = Warmer(
             lambda on_message, on_end: WorkerProcess(start_method, 0, on_message, on_end),
             production_ids() if warm is None else warm,
@@ -170,8 +174,8 @@ class Pool:
     # --- compiling
 
     async def warm(self, game_id: str, *, idle: bool = False) -> None:
-        """Compiles a game and returns when its search is ready; raises SearchFailed if it fails or
-        its compilation pauses.
+        """Compiles a game and returns when its search is ready; raises SearchFailed or RulesChanged
+        if it fails or its compilation pauses, and at once if it has failed or pauses now.
 
         The pool compiles it before all other cold games. With `idle` it compiles the game at idle
         priority, once no other game is requested.
@@ -180,8 +184,9 @@ class Pool:
             self._warmer.add_idle_game(game_id)
         else:
             self._warmer.request(game_id)
-        await self._warmer.wait_until_settled(game_id)
-        error = self.compile_error(game_id)
+        if (error := self.compile_error(game_id)) is None:
+            await self._warmer.wait_until_settled(game_id)
+            error = self.compile_error(game_id)
         if error is not None:
             raise error
 
@@ -212,8 +217,11 @@ class Pool:
         if self._on_warm is not None:
             asyncio.get_running_loop().call_soon(self._on_warm, game_id, state)
 
-    def _on_settled(self, game_id: str) -> None:
+    def _on_settled(self, game_id: str, step: Step) -> None:
         """Fails the waiting jobs that need a compilation that failed, and dispatches the others."""
+        error = self._warmer.error(game_id, step)
+        if error is not None and self._on_compile_error is not None:
+            asyncio.get_running_loop().call_soon(self._on_compile_error, game_id, step, error)
         self._transport.settle_all(
             self._dispatcher.fail_waiting(lambda search: self._readiness.error(search.job))
         )

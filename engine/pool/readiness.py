@@ -7,7 +7,7 @@ from collections import Counter
 
 from engine.game import Game
 from engine.pool.slot import WorkerSlot
-from engine.pool.warmer import Warmer
+from engine.pool.warmer import CompilesTooLong, Warmer
 from engine.search.job import Job, RulesChanged, SearchError
 from engine.search.report import asks_solver
 from engine.search.uncompiled import may_answer_uncompiled
@@ -38,12 +38,13 @@ class Readiness:
     def error(self, job: Job) -> SearchError | None:
         """The error with which the job must fail, because its game cannot be compiled.
 
-        A job that may be answered uncompiled fails only for a fault of the game itself: not while
-        compiling pauses, and not if the game's files have been edited, for a worker that loaded the
-        old rules may still search them.
+        A job that may be answered uncompiled fails only for an error in the rules: not while
+        compiling pauses or because it takes too long, and not if the game's files have been edited,
+        for a worker that loaded the old rules may still search them.
         """
         error = self._warmer.error(job.game)
-        if self._warmer.state(job.game) == "failed" and not isinstance(error, RulesChanged):
+        is_playable = isinstance(error, RulesChanged | CompilesTooLong)
+        if self._warmer.state(job.game) == "failed" and not is_playable:
             return error
         return None if may_answer_uncompiled(job) else error
 
@@ -51,11 +52,11 @@ class Readiness:
         """Whether the job can be searched now; if not, it waits for the compiled search.
 
         A hint or an analysis that asks the solver waits for the solver too, so that its answer does
-        not depend on what happens to be compiled.
+        not depend on what happens to be compiled; but not once the solver has paused.
         """
         if may_answer_uncompiled(job):
             return True
-        needs_solver = bool(job.solver_nodes) and self._warmer.error(job.game, "solver") is None
+        needs_solver = bool(job.solver_nodes) and not self._warmer.has_paused(job.game, "solver")
         is_solver_settled = not needs_solver or self._warmer.is_settled(job.game, "solver")
         return self._is_loadable(job, now_s) and is_solver_settled
 
@@ -110,4 +111,8 @@ class Readiness:
     def _is_compiled(self, job: Job) -> bool:
         if self._warmer.state(job.game) != "warm":
             return False
-        return job.persona is None or self._warmer.is_settled(job.game, "persona")
+        if job.persona is None:
+            return True
+        error = self._warmer.error(job.game, "persona")
+        is_settled = self._warmer.is_settled(job.game, "persona")
+        return is_settled and not isinstance(error, CompilesTooLong)

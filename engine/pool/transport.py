@@ -33,6 +33,7 @@ from engine.search.job import (
     RulesChanged,
     SearchError,
     SearchFailed,
+    SearchLost,
     Use,
 )
 from engine.search.uncompiled import may_answer_uncompiled
@@ -290,7 +291,7 @@ class PipeTransport:
         slot.release()
         self._dispatcher.places.forget(slot)
         if self.workers.is_failing_to_start:
-            error = SearchFailed("the search workers do not start")
+            error = SearchLost("the search workers do not start")
             self.settle_all(self._dispatcher.fail_waiting(lambda _: error))
         if has_hung and stopping is not None:
             self._count(stopping, "a worker did not stop a cancelled search", is_lost=True)

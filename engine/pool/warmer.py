@@ -2,7 +2,8 @@
 
 `compile_queue` decides the order. A slow or busy machine may take as long as it needs: a process
 hangs when its processor time stands still, not when it is late. A step whose processes died or hung
-is tried again after a pause, because another program may have taken the memory or the processor.
+is tried again after a pause, because another program may have taken the memory or the processor. A
+step that uses too much processor time has failed: that does not depend on other programs.
 """
 
 import asyncio
@@ -17,8 +18,8 @@ from engine.rules.registry import load_game
 from engine.search import uncompiled
 from engine.search.job import RulesChanged, SearchError, SearchFailed
 
-#: Number of processes in a row that may die or hang while compiling a step before it pauses. After
-#: a pause one more is enough for the next pause.
+#: Number of processes that may die or hang while compiling a step before it pauses. Those that gave
+#: way to another step do not count. After a pause one more is enough for the next pause.
 COMPILE_TRIES = 3
 #: Length of a step's first pause, in seconds. Each further pause is twice as long, up to
 #: MAX_PAUSE_S.
@@ -30,9 +31,9 @@ MAX_PAUSE_S = 3600.0
 STANDSTILL_S = 300.0
 #: The growth that counts, in milliseconds: more than the process's own heartbeats take meanwhile.
 STANDSTILL_CPU_MS = 250
-#: Processor time after which a compilation does not end, in milliseconds. Here chess takes 10 s; a
-#: machine that is a hundred times slower stays below it.
-COMPILE_CPU_MS = 1_800_000
+#: Processor time after which a step has failed, in milliseconds. Chess takes 10 s here, and about a
+#: minute on a Raspberry Pi.
+COMPILE_CPU_MS = 600_000
 
 MakeProcess = Callable[
     [Callable[[WorkerProcess, WorkerMessage], None], Callable[[WorkerProcess], None]], WorkerProcess
@@ -41,6 +42,10 @@ MakeProcess = Callable[
 
 #: Seconds until a step whose files another process has locked is tried again.
 LOCK_RETRY_S = 1.0
+
+
+class CompilesTooLong(SearchFailed):
+    """Compiling a step took COMPILE_CPU_MS of processor time and did not end."""
 
 
 class _Locked(Exception):
@@ -66,7 +71,11 @@ class _Running:
     def on_cpu_time(self, cpu_ms: int) -> None:
         """Waits for the compilation as long as its processor time grows, up to COMPILE_CPU_MS."""
         if cpu_ms > COMPILE_CPU_MS:
-            self.answer.set_exception(TimeoutError())
+            game_id, step = self.key
+            used = f"{COMPILE_CPU_MS // 1000} s of processor time"
+            self.answer.set_result(
+                CompilesTooLong(f"{used} were not enough to compile the {step} of {game_id}")
+            )
         elif cpu_ms - self.grown_ms >= STANDSTILL_CPU_MS and not self.standstill.expired():
             self.grown_ms = cpu_ms
             self.standstill.reschedule(_now_s() + STANDSTILL_S)
@@ -76,7 +85,7 @@ class Warmer:
     """Compiles games; `run` is its task. It compiles `idle_games` without a request.
 
     It calls `on_change(game, state)` at each change of the state of a game's search,
-    `on_settled(game)` when a step of a game is ready, has failed, or pauses, and `on_end` when its
+    `on_settled(game, step)` when a step is ready, has failed, or pauses, and `on_end` when its
     process dies.
     """
 
@@ -85,7 +94,7 @@ class Warmer:
         make_process: MakeProcess,
         idle_games: Iterable[str],
         on_change: Callable[[str, WarmState], None],
-        on_settled: Callable[[str], None],
+        on_settled: Callable[[str, Step], None],
         on_end: Callable[[], None],
     ) -> None:
         self._make_process = make_process
@@ -110,6 +119,12 @@ class Warmer:
     def is_settled(self, game_id: str, step: Step) -> bool:
         """Whether the step is ready or has failed, so that there is nothing to wait for."""
         return self._queue.status((game_id, step)).state in ("warm", "failed")
+
+    def has_paused(self, game_id: str, step: Step) -> bool:
+        """Whether so many processes died or hung that the step has paused, even if it is being
+        compiled again.
+        """
+        return self._queue.status((game_id, step)).tries >= COMPILE_TRIES
 
     def percent(self, game_id: str) -> int:
         """Returns the compiled share of a game's search, estimated from its usual processor time.
@@ -171,7 +186,9 @@ class Warmer:
             await self._close()
 
     async def _compile_in(self, process: WorkerProcess, key: Key, is_idle: bool) -> bool:
-        """Compiles one step and settles it; false if the process died or the step was preempted."""
+        """Compiles one step and settles it; false if the process is of no more use: it died, hung,
+        or still compiles the step.
+        """
         status = self._queue.status(key)
         answer: asyncio.Future[SearchError | None] = asyncio.get_running_loop().create_future()
         standstill = asyncio.timeout(STANDSTILL_S)
@@ -202,7 +219,7 @@ class Warmer:
         finally:
             self._running = None
         self._queue.settle(key, error)
-        return True
+        return not isinstance(error, CompilesTooLong)
 
     def _on_loss(self, key: Key) -> None:
         """Has a step tried again, at once or after a pause, whose process died or hung."""
@@ -213,7 +230,7 @@ class Warmer:
             self._queue.set_state(key, "cold")
             return
         pause_s = min(FIRST_PAUSE_S * 2.0 ** min(pauses, 30), MAX_PAUSE_S)
-        count = f"{status.tries} processes died or hung while compiling {key[0]}"
+        count = f"{status.tries} processes died or hung while compiling the {key[1]} of {key[0]}"
         error = SearchFailed(f"{count}: it is compiled again after {pause_s:.0f} s")
         self._queue.pause(key, _now_s() + pause_s, error)
 

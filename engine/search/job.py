@@ -233,7 +233,13 @@ class RulesChanged(SearchError):
 
 
 class SearchFailed(SearchError):
-    """The rules raised in the search, or every worker that took the job died or hung."""
+    """The rules raised in the search, or it was lost."""
+
+
+class SearchLost(SearchFailed):
+    """Every worker that took the search died or hung, or none starts or has room. The machine may
+    be the cause, and not the game: the same search may succeed later.
+    """
 
 
 class GameQuarantined(SearchFailed):

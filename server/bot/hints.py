@@ -13,7 +13,7 @@ import structlog
 from engine.game import GameError, GameFault
 from engine.search.job import SearchError
 from server.bot.api import Answer
-from server.bot.commands.positions import GAME_OVER, NO_POSITION, hint_answer
+from server.bot.commands.positions import GAME_OVER, NO_POSITION, hint_answer, with_turn
 from server.bot.searches import Findings, hint_job
 from server.commands import Hint
 from server.ids import RoomId
@@ -85,7 +85,9 @@ class Hints:
                 return Answer(GAME_OVER)
             searches = self._hub.ports.background
             result = await searches.search(follower.identity, hint_job(room, match))
-            return hint_answer(Findings(position, match.ply, result), hint.what)
+            findings = Findings(position, match.ply, result)
+            seat = permissions.viewer_of(room, follower.identity).seat
+            return with_turn(findings, seat, hint_answer(findings, hint.what))
 
         answer = await answer_or_reason(find_hint(), NO_HINT)
         runner = self._hub.runner(room.id)

@@ -46,6 +46,7 @@ class Findings:
     """The result of a search in words. `ply` is that of the position in its match."""
 
     def __init__(self, position: Position, ply: int, result: Result) -> None:
+        self.turn = position.turn
         self.side = side_name(position, position.turn)
         self._position = position
         info = result.info

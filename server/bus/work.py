@@ -144,16 +144,18 @@ class Answered(Struct, frozen=True, tag=True):
     result: Result
 
 
-class Refused(Struct, frozen=True, tag=True):
+class Refused(Struct, frozen=True, tag=True, omit_defaults=True):
     """The worker refuses a search: its queue is full, its rules differ (`game.changed`), the search
     failed, the game is quarantined after too many failures, or a strategy failed, with a message of
-    `engine.strategies.reasons`.
+    `engine.strategies.reasons`. With `lost` the search failed because its processes died or hung: a
+    server older than this field takes that for a fault of the game.
     """
 
     id: Id
     attempt: Attempt
     reason: Literal["busy", "game.changed", "failed", "quarantined", "strategy"]
     message: Text = ""
+    lost: bool = False
 
 
 class SearchId(Struct, frozen=True):

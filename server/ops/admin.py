@@ -241,8 +241,7 @@ def verify(as_json: bool, data: Path | None, database: str | None) -> None:
         )
         click.echo(
             f"{report.rooms} rooms{newer}, {report.events} events, {report.moves} moves{unjudged}:"
-            f" {len(report.problems) or 'no'} problem{'s' * (len(report.problems) != 1)}",
-            err=True,
+            f" {len(report.problems) or 'no'} problem{'s' * (len(report.problems) != 1)}"
         )
     sys.exit(1 if report.problems else 0)
 

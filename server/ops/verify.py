@@ -429,7 +429,7 @@ class _RoomCheck:
         if self._listing is not None:
             listing, at_ms = self._listing
             expected |= {"listed": listing.listed}
-            # Later while the room has followers, and earlier where `entry_changed_ms` keeps it.
+            # Later while the room has followers, and earlier where `ENTRY_CHANGED_MS` keeps it.
             if row.changed_ms < at_ms - (0 if row.listed else KEPT_CHANGE_MS):
                 expected |= {"changed_ms": at_ms}
             if not _is_same_entry(row.summary, listing.summary, self._offers):

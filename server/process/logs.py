@@ -50,6 +50,11 @@ def log_to_stderr(level: str) -> None:
     logging.getLogger("aiohttp.server").addFilter(_is_server_error)
 
 
+def log_compile_error(game_id: str, step: str, error: Exception) -> None:
+    """Logs that a step of a game is not compiled; the error says why and whether it is repeated."""
+    structlog.get_logger().error("game not compiled", game=game_id, step=step, error=str(error))
+
+
 def _is_server_error(record: logging.LogRecord) -> bool:
     """Whether a log record of aiohttp is about an error of the server.
 

@@ -542,9 +542,9 @@ class Presence(Outgoing, frozen=True, tag="presence", kw_only=True):
     the server cannot be sure that it would know of a new connection. It stands still while the
     other player is not in the room either, and while the server heard nobody.
 
-    `elsewhere` has the seats whose people are not connected to the room, but to this server: they
-    read another page of it, such as the lobby or a replay. That is for people to read: the time
-    counts all the same, and another node may report a connection for 10 s after its end.
+    For players, `elsewhere` has the seats whose people are not connected to the room, but are
+    connected to this server: on another page of it, such as the lobby or a replay. That is for
+    people to read: the time counts all the same. Spectators do not learn it.
 
     May be dropped.
     """

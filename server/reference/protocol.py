@@ -32,6 +32,7 @@ from server.ports import Ports
 from server.protocol import messages as wire
 from server.protocol.codes import Close
 from server.rooms.model import MAX_EVENTS, MAX_EVENTS_WITHOUT_MOVE
+from server.runtime.node.duties import SWEEP_S
 from server.runtime.room.expiry import GUEST_DAYS, ROOM_DAYS
 from server.settings import Settings
 from server.web import api
@@ -153,8 +154,10 @@ Until then, `gone_ms` of `presence` has the time that is left. Then `may` has `c
 side that cannot win any more by the game's rules, like a bare king in chess, has no `claim_win`.
 Before both sides have moved, either player may `abort` the match.
 
-A player who has gone from the room may still read another page of the server: then `elsewhere` of
-`presence` has the seat. The opponent may claim all the same.
+A player who has gone from the room may still be connected to the server, on another page of it:
+then `elsewhere` of `presence` has the seat, for the players who are in the room, not for
+spectators. The opponent may claim all the same. Another node may report a connection for
+{2 * SWEEP_S:g} s after its end.
 
 The time counts only while the claimant is in the room, and while the node hears its players: not
 while the process is stopped or the machine sleeps, nor for up to 10 s after that, in which clients

@@ -3,7 +3,7 @@
 from server.codes import Code
 from server.commands import MAX_CHAT, BotLine, Chat, Command, Mute, Unmute
 from server.events import Muted, RoomEvent, Said, Unmuted
-from server.questions import parse_question
+from server.questions import is_addressed, parse_question
 from server.rooms import muting
 from server.rooms.chat_limits import check_private_limits, check_question_limits, check_repeat
 from server.rooms.chat_limits import check_rate_limits as check_rate_limits
@@ -40,7 +40,7 @@ def say(room: Room, command: Chat, moment: Moment) -> list[RoomEvent]:
     if question is not None:
         viewer = viewer_of(room, actor.identity)
         kind = moment.kind_of_question(room, viewer, question.command)
-    is_private = kind.private and text.startswith("/")
+    is_private = kind.private and is_addressed(text)
     if is_private:
         check_private_limits(room, actor.identity, moment.now_ms, settings)
     else:

@@ -172,7 +172,7 @@ def available_ms(clock: Clock) -> int:
             return time_ms + (side.periods if is_over else periods) * period_ms
         case Canadian(block_ms=block_ms):
             return time_ms + (0 if is_over else block_ms)
-        case _:  # the stages before the last one
+        case None:  # the stages before the last one
             return time_ms
 
 

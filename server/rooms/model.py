@@ -132,8 +132,8 @@ class Viewer(Struct, frozen=True):
 class QuestionKind(Struct, frozen=True):
     """How a question to the room's bot is treated.
 
-    Only the asker sees a `private` one that begins with `/`, because its answer is private too. A
-    `cheap` one needs no search.
+    Only the asker sees a `private` one that is for the bot alone, because its answer is private
+    too. A `cheap` one needs no search.
     """
 
     private: bool = True

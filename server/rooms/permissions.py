@@ -408,19 +408,28 @@ def add_time(room: Room, viewer: Viewer) -> Refusal | None:
 
 
 def position_help(room: Room, viewer: Viewer | None = None) -> Refusal | None:
-    """The condition of all help with positions, for players and spectators alike.
-
-    Nobody gets help in a running match that is rated, or that two people play unless the room
-    allows it. An AI that keeps a seat for a person counts as that person. A person who plays both
-    sides on one screen may have help.
-    """
+    """The condition of all help with positions, for players and spectators alike."""
     match = room.running_match
     if match is None:
         return None
-    if room.rated:
+    return help_while_running(
+        match.seats, rated=room.rated, one_screen=room.one_screen, has_help=room.help
+    )
+
+
+def help_while_running(
+    seats: Sequence[Occupant], *, rated: bool, one_screen: bool, has_help: bool
+) -> Refusal | None:
+    """Why a running match of these seats gets no help with positions; None if it does.
+
+    Nobody gets help in a match that is rated, or that two people play unless the room allows it. An
+    AI that keeps a seat for a person counts as that person. A person who plays both sides on one
+    screen may have help.
+    """
+    if rated:
         return HELP_IN_RATED_MATCH
-    are_people = all(seat.kind != "ai" or seat.kept_for is not None for seat in match.seats)
-    return HELP_BETWEEN_PEOPLE if are_people and not (room.help or room.one_screen) else None
+    are_people = all(seat.kind != "ai" or seat.kept_for is not None for seat in seats)
+    return HELP_BETWEEN_PEOPLE if are_people and not (has_help or one_screen) else None
 
 
 def see_thinking(room: Room, viewer: Viewer) -> Refusal | None:

@@ -256,11 +256,7 @@ class EventLog(Generic[S, C, E]):
 
     @property
     def next_deadline_ms(self) -> int | None:
-        """The time at which a tick is due on this node; None for never."""
-        due_ms = self.due_ms
-        if due_ms is None or due_ms > self.state.changed_ms:
-            return due_ms
-        # What is due at once may be other work than a tick.
+        """The time at which a tick makes events, whichever node must do it; None for never."""
         return self._machine.next_deadline_ms(self.state)
 
     # --- reading ---

@@ -8,6 +8,7 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
+from engine.dispatch.dispatcher import QueueFull
 from engine.rules.numbering import move_number
 from engine.search.job import (
     GameQuarantined,
@@ -18,6 +19,7 @@ from engine.search.job import (
     Result,
     RulesChanged,
     SearchError,
+    SearchLost,
 )
 from engine.search.timeman import budget
 from engine.strategies.contract import StrategyFailed
@@ -38,9 +40,12 @@ THINKING_EVERY_MS = 100
 #: Default time of a strategy's move, in ms.
 STRATEGY_MS = 2_000
 
-#: Longest quarantine of a game whose end an AI waits for, in seconds. A busy machine loses the
-#: searches of faultless games too, and its first quarantines are 60 and 120 s.
-MAX_QUARANTINE_S = 120.0
+#: Pause after a lost search before the next one, in seconds; each further pause is twice as long.
+LOST_PAUSE_S = 2.0
+#: Longest time that an AI waits for one move in all, after lost searches and for the ends of
+#: quarantines, in seconds. A busy machine loses the searches of faultless games too, and its first
+#: quarantines are 60 and 120 s.
+MAX_LOST_WAIT_S = 300.0
 
 #: Time between two attempts while no engine is connected, in seconds.
 ABSENT_RETRY_S = 0.5
@@ -141,7 +146,7 @@ class ThinkingReporter:
         self._get_percent = get_percent
         self._send_thinking = send
         self._sent_ms = -THINKING_EVERY_MS
-        #: Whether the search has reported any progress.
+        #: Whether the search has reported any progress since it last waited.
         self.has_info = False
 
     def report_waiting(self, is_warm: bool, wait: str = "") -> None:
@@ -149,6 +154,7 @@ class ThinkingReporter:
 
         `wait` says what a compiled game's search waits for, in words.
         """
+        self.has_info = False
         state = "queued" if is_warm else "warming"
         self._send(wire.Thinking(**self._common_fields, state=state, wait=wait if is_warm else ""))  # type: ignore[arg-type]
 
@@ -243,6 +249,15 @@ def reports_of_waiting(
             timer.cancel()
 
 
+async def wait_for_next_try(reporter: ThinkingReporter, why: str, wait_s: float) -> None:
+    """Waits until the next search, and reports every WAIT_REPORT_S why and for how long."""
+    loop = asyncio.get_running_loop()
+    end_s = loop.time() + wait_s
+    while (left_s := end_s - loop.time()) > 0:
+        reporter.report_waiting(True, f"waits: {why}; next try in {max(1, round(left_s))} s")
+        await asyncio.sleep(min(WAIT_REPORT_S, left_s))
+
+
 def wait_text(load: Load) -> str:
     """What a search waits for at this load, in words."""
     if not load.workers:
@@ -258,16 +273,17 @@ async def find_move(
 ) -> tuple[AiMove | AiFailure, bytes | None]:
     """Searches for the AI seat's move; returns its command, and its analysis as JSON.
 
-    Returns an AiFailure after `ai_tries` failed searches, and at once if a strategy fails, if the
-    rules have changed, or if the game is in quarantine for more than MAX_QUARANTINE_S. While no
-    engine is connected, or the quarantine is short, it waits.
+    Returns an AiFailure after `ai_tries` failed searches, and at once if a strategy fails or the
+    rules have changed. A lost search, and one for which the queue has no room, is tried again after
+    a pause, and the end of a quarantine is waited for, up to MAX_LOST_WAIT_S in all. While no
+    engine is connected, it waits.
     """
     time_ms = time_for_move(match)
     strategy_ms = round(1000 * ports.settings.strategy_move_s)
     job = job_for(room, match, seat, strategy_ms if time_ms is None else min(strategy_ms, time_ms))
     reporter = reporter_of(ports, room, match, seat, send)
     key = command_id(match, room.v)
-    reason, tries, is_absent = "", 0, False
+    reason, tries, lost_count, waited_s, is_absent = "", 0, 0, 0.0, False
     while tries < max(1, ports.settings.ai_tries):
         if not is_absent:
             is_warm = job.strategy is not None or ports.engines.is_warm(job.game)
@@ -284,14 +300,23 @@ async def find_move(
                 reporter.report_absent()
             await asyncio.sleep(ABSENT_RETRY_S)
             continue
-        except (RulesChanged, GameQuarantined, StrategyFailed) as error:
+        except (SearchLost, GameQuarantined, QueueFull) as error:
+            reason, is_absent = _reason(error), False
+            log.warning("search lost", room=room.id, game=job.game, error=str(error))
+            if isinstance(error, GameQuarantined):
+                wait_s, why = error.left_s, "the last searches of this game were lost"
+            else:
+                wait_s = LOST_PAUSE_S * 2.0**lost_count
+                is_full = isinstance(error, QueueFull)
+                why = "too many searches wait already" if is_full else "the last search was lost"
+                lost_count += 1
+            waited_s += wait_s
+            if waited_s > MAX_LOST_WAIT_S:
+                break
+            await wait_for_next_try(reporter, why, wait_s)
+            continue
+        except (RulesChanged, StrategyFailed) as error:
             reason = _reason(error)
-            if isinstance(error, GameQuarantined) and error.left_s <= MAX_QUARANTINE_S:
-                log.warning("search waits", room=room.id, game=job.game, wait=str(error))
-                reporter.report_waiting(True, "waits: the server was too busy to search this game")
-                await asyncio.sleep(error.left_s)
-                tries, is_absent = 0, False
-                continue
             if match.clock is not None and match.position is not None and reason == LATE:
                 # The clock gave it less time than it may have elsewhere.
                 move = match.position.tokens()[0]
@@ -319,6 +344,8 @@ def _reason(error: SearchError) -> str:
             return "the rules of this game have changed since the match began"
         case GameQuarantined():
             return "too many searches of this game failed"
+        case SearchLost():
+            return "the processes that searched for its move died or hung"
         case StrategyFailed():
             return str(error)
         case _:

@@ -228,6 +228,8 @@ class BrokerTransport:
                 self._on_progress(sent, info)
             case work.Answered(result=result):
                 self._on_answer(sent, result)
+            case work.Refused(lost=True):
+                self._lose(sent, "its processes died or hung")
             case work.Refused(reason=reason, message=text):
                 self._on_refused(sent, reason, text)
 

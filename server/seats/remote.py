@@ -6,6 +6,7 @@ decides its answer; `broker_transport` sends it to a worker, or `own_engine` run
 """
 
 import asyncio
+import math
 import secrets
 from collections.abc import Callable
 
@@ -17,6 +18,7 @@ from engine.search.job import (
     BACKGROUND,
     USES,
     ClassLoad,
+    GameQuarantined,
     Job,
     Load,
     Result,
@@ -191,7 +193,9 @@ class RemoteEngines:
             return search.own_error
         game_id = search.job.game
         if self._workers.is_advertised(search.job):
-            return SearchFailed(f"no worker that offers {game_id} gave a usable answer")
+            message = f"no worker that offers {game_id} gave a usable answer"
+            left_s = math.inf if search.failed_at else self._workers.excluded_for_s(search.job)
+            return SearchFailed(message) if math.isinf(left_s) else GameQuarantined(message, left_s)
         return EngineUnavailable(f"no engine for {game_id} is connected")
 
     def _stop(self, search: RemoteSearch, attempt: Attempt[str]) -> None:

@@ -187,6 +187,16 @@ class RemoteWorkers:
         """Whether a worker could search the job, trusted or not."""
         return any(worker.offer_for(job) is not None for worker in self.live())
 
+    def excluded_for_s(self, job: Job) -> float:
+        """The seconds until the first worker that could search the job is trusted with it again."""
+        game = (job.game, job.rules)
+        until_s = [
+            self._distrusted.get(worker.advert.worker, {}).get(game, math.inf)
+            for worker in self.live()
+            if worker.offer_for(job) is not None
+        ]
+        return min(until_s, default=math.inf) - _now_s()
+
     def is_warm(self, game_id: str) -> bool:
         """Whether a trusted worker has compiled the game."""
         offers = [

@@ -210,24 +210,15 @@ def early_bound(stored_ms: int | None, due_ms: int | None, at_ms: int) -> int | 
 
 #: Time for which the entry of a room in no list keeps its `changed_ms` when it changes, in ms.
 KEPT_CHANGE_MS = 60_000
-#: `entry_changed_ms` in SQL: of the row `{row}` after an append with the entry `{new}`.
+#: The `changed_ms` of a room's row `{row}` after an append with the entry `{new}`, in SQL: the time
+#: of the append, or the stored one if the room is in no list, before and now, and changed within
+#: KEPT_CHANGE_MS. So a finished match, the offer of the next one, and what people do in an unlisted
+#: room change no indexed column, and PostgreSQL need not touch the index.
 ENTRY_CHANGED_MS = (
     "CASE WHEN NOT {row}.listed AND NOT {new}.listed"
     f" AND {{row}}.changed_ms >= {{new}}.changed_ms - {KEPT_CHANGE_MS}"
     " THEN {row}.changed_ms ELSE {new}.changed_ms END"
 )
-
-
-def entry_changed_ms(was_listed: bool, stored_ms: int, listed: bool, at_ms: int) -> int:
-    """The `changed_ms` of a room's row after an entry at a time: that time, or the stored one if
-    the room is in no list, before and now, and changed within KEPT_CHANGE_MS.
-
-    So a finished match, the offer of the next one, and what people do in an unlisted room change no
-    indexed column, and PostgreSQL need not touch the index.
-    """
-    if not was_listed and not listed and stored_ms >= at_ms - KEPT_CHANGE_MS:
-        return stored_ms
-    return at_ms
 
 
 class NewRoom(Struct, frozen=True):

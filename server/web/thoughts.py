@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 from aiohttp import web
+from msgspec.structs import replace
 
 from engine.game import Game, GameError, GameFault, Position
 from server.events import Configured, Created, Occupant, Started, parse_event_body
@@ -13,6 +14,7 @@ from server.ids import MatchId
 from server.ports import Ports
 from server.protocol.assessments import Assessment
 from server.protocol.wording import StoredThought, Wording, careless_note, with_mean
+from server.rooms.permissions import help_while_running
 from server.rooms.refusals import HELP_BETWEEN_PEOPLE
 from server.rooms.thinking import AFTER, reason_while_running, search_seed
 from server.store.base import StoredMatch, Thought
@@ -20,11 +22,11 @@ from server.web.senders import guest_of
 
 #: Capacity of the cache of assessments, each about 500 bytes.
 CACHED_ASSESSMENTS = 10_000
-#: Capacity of the cache of which matches have help, each about 150 bytes.
-CACHED_HELP = 1000
+#: Capacity of the cache of the rooms' rules for help, each about 700 bytes.
+CACHED_RULES = 1000
 #: Events of a log that are read at once.
 LOG_PAGE = 500
-#: What the body of each event has that gives help with positions or takes it away.
+#: What the body of each later event has that gives help with positions or takes it away.
 HELP_FIELD = b'"help"'
 #: Plies that are replayed before the event loop may serve other requests.
 REPLAY_BATCH = 20
@@ -42,8 +44,9 @@ class Thoughts:
         #: The assessments of finished matches as JSON, by match and ply, the least recently used
         #: first.
         self._assessments: OrderedDict[tuple[MatchId, int], bytes] = OrderedDict()
-        #: Whether each of these running matches has help, the oldest first.
-        self._has_help: OrderedDict[MatchId, bool] = OrderedDict()
+        #: How the room of each of these running matches was created, with the help that it gave
+        #: when the match started. The oldest match comes first.
+        self._created: OrderedDict[MatchId, Created] = OrderedDict()
 
     async def reason_to_withhold(self, request: web.Request, match: StoredMatch) -> str | None:
         """Why the sender of a request may not see the searches, in a sentence; None if they may.
@@ -60,38 +63,44 @@ class Thoughts:
     async def reason_for_no_help(self, match: StoredMatch) -> str | None:
         """Why nobody may have a position of a match searched, in a sentence; None if they may.
 
-        It is the rule of `permissions.position_help`, by what the log says: the room may be open on
-        another node.
+        It goes by what the log says: the room may be open on another node.
         """
-        seats = _decode_seats(match.seats)
-        are_people = all(seat.kind != "ai" or seat.kept_for is not None for seat in seats)
-        is_one_screen = len({seat.identity for seat in seats}) < len(seats)
-        if match.last_v is not None or not are_people or is_one_screen:
+        if match.last_v is not None:
             return None
-        has_help = self._has_help.get(match.match)
-        if has_help is None:
-            has_help = self._has_help[match.match] = await self._read_help(match)
-            while len(self._has_help) > CACHED_HELP:
-                self._has_help.popitem(last=False)
-        return None if has_help else HELP_BETWEEN_PEOPLE.message
+        created = self._created.get(match.match) or await self._read_created(match)
+        if created is None:
+            return HELP_BETWEEN_PEOPLE.message
+        self._created[match.match] = created
+        while len(self._created) > CACHED_RULES:
+            self._created.popitem(last=False)
+        refusal = help_while_running(
+            _decode_seats(match.seats), rated=created.rated, one_screen=created.one_screen,
+            has_help=created.help,
+        )  # fmt: skip
+        return None if refusal is None else refusal.message
 
-    async def _read_help(self, match: StoredMatch) -> bool:
-        """Whether the room gave help with positions when the match started; that stays so until
-        its end.
+    async def _read_created(self, match: StoredMatch) -> Created | None:
+        """How the match's room was created, with the help with positions that it gave when the
+        match started: that stays so until its end. None if this version cannot read it.
         """
-        has_help, v = False, 0
+        created: Created | None = None
+        v = 0
         while v < match.first_v:
             limit = min(LOG_PAGE, match.first_v - v)
             entries = await self._ports.store.logs.events(match.room, v, limit)
             if not entries:
                 break
             for entry in entries:
-                if HELP_FIELD in entry.body:  # the host's choice, or words of people
+                if created is None or HELP_FIELD in entry.body:  # or words of people
                     event = parse_event_body(entry.body)
-                    if isinstance(event, Created | Configured) and event.help is not None:
-                        has_help = event.help
+                    if isinstance(event, Created):
+                        created = event
+                    elif created is None:
+                        return None
+                    elif isinstance(event, Configured) and event.help is not None:
+                        created = replace(created, help=event.help)
             v = entries[-1].v
-        return has_help
+        return created
 
     async def reports(self, match: StoredMatch, versions: Sequence[int]) -> dict[str, msgspec.Raw]:
         """The report of the search for each move of an AI, by ply.

@@ -57,7 +57,8 @@ def test_the_graph_fits(chances: list[int], width: int, has_blocks: bool) -> Non
 
     A higher chance is never drawn lower.
     """
-    lines = analysis.graph_lines(record(len(chances)), positions(chances), width, has_blocks)
+    graph = analysis.draw_graph(record(len(chances)), positions(chances), width, has_blocks)
+    lines = graph.lines
     assert all(len(line) <= max(width, 44) for line in lines)
     assert has_blocks or all(line.isascii() for line in lines)
     rows = [line[analysis.LABEL_WIDTH :] for line in lines[1 : 1 + analysis.GRAPH_LINES]]

@@ -10,10 +10,15 @@ from client.address import parse_address
 from client.model import Model
 from client.terminal import queries, words
 from client.terminal.commands import (
+    ARGUMENTS,
+    COMMANDS,
     NEXT_USAGE,
     PERMITTED_AS,
+    ROOM_COMMANDS,
+    WITH_TEXT,
     CommandName,
     PlayMove,
+    PressKey,
     RunCommand,
     SendChat,
     TryMove,
@@ -27,9 +32,10 @@ from client.terminal.commands import (
 from engine.rules.registry import load_game
 from engine.view import BoardView, Grid, MoveView
 from server.commands import Accept, Decline, NextGame
-from server.events import Occupant, Termination
+from server.events import Occupant, Player, Termination
 from server.protocol.assessments import Assessment, Candidate
 from server.protocol.messages import (
+    ChatLine,
     MatchResult,
     MatchState,
     Played,
@@ -375,6 +381,8 @@ def test_a_search_is_reported_in_one_line() -> None:
         == "AI: depth 2, +1, 60 nodes, d (getting ready, once per installation: [#########.] 99 %)"
     )
     assert words.thinking_text("AI", thinking("queued")) == "AI waits for its turn to think."
+    lost = thinking("queued", ready=42, wait="waits: the last search was lost; next try in 2 s")
+    assert words.thinking_text("AI", lost) == f"AI {lost.wait}."
     assert words.thinking_text("AI", thinking()) == "AI thinks."
 
 
@@ -471,21 +479,79 @@ def test_a_slash_and_a_command_ask_the_bot() -> None:
     assert parse_line("/why?", model) == parse_line("/ why", model) == SendChat("/why")
     assert parse_line("/coahc is a typo", model) == SendChat("coahc is a typo")
     assert parse_line("/hello", model) == SendChat("hello")
-    for word in ("coahc", "resing"):  # a misspelt question is not told to the others
-        meant = {"coahc": "/coach", "resing": "resign"}[word]
+    for word, meant in (("coahc", "/coach"), ("resing", "resign"), ("resign?", "resign")):
+        # A misspelt question is not told to the others, nor is it put where Enter would tell it.
         reason = f"There is no /{word}. Did you mean {meant}? To say it to the room: say {word}"
-        assert parse_line(f"/{word}", model) == Unclear(reason, f"say {word}")
+        assert parse_line(f"/{word}", model) == Unclear(reason, meant)
+    for line in ("/say hello", "/ Chat  hello"):
+        assert parse_line(line, model) == SendChat("hello")
+    for line in ("/say", "/chat ", "/"):
+        assert isinstance(parse_line(line, model), Unclear)
+
+
+#: A line of the chat by Ben, whom a command may name.
+BEN_SPOKE = ChatLine(v=1, at=0, identity="ben", name="Ben", text="hi")
+#: What may follow each command that takes a text.
+TEXTS = {
+    CommandName.AI: ("3", "average", "off"), CommandName.NAME: ("Ada",),
+    CommandName.NEXT: ("othello", "chess same level 3"), CommandName.PIECES: ("c",),
+    CommandName.SIT: ("Yellow",),
+    CommandName.MUTE: ("Ben",), CommandName.UNMUTE: ("Ben",), CommandName.MUTE_ALL: ("Ben",),
+    CommandName.BAR: ("Ben",),
+    CommandName.UNMUTE_ALL: ("Cyd",),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CommandName)
 def test_a_command_is_the_same_with_a_slash(name: CommandName) -> None:
-    """What the client knows is done, never said to the room; the bot's commands ask the bot."""
-    model = msgspec.structs.replace(CONNECT_FOUR, chat_commands=("hint", "coach"))
-    for argument in ("", " Ada"):
-        line = f"{name.value}{argument}"
-        slashed = parse_line(f"/{line}", model)
-        asks_bot = name is CommandName.HINT
+    """What the client knows is done, never said to the room, with what may follow it too; the bot's
+    commands ask the bot.
+    """
+    model = msgspec.structs.replace(
+        CONNECT_FOUR, chat_commands=("hint",), chat=(BEN_SPOKE,), muted=(Player("cyd", "Cyd"),)
+    )
+    arguments = TEXTS.get(name, ARGUMENTS.get(name, ()))
+    assert (name in WITH_TEXT) == (name in TEXTS)
+    for line in (name.value, *(f"{name.value} {argument}" for argument in arguments)):
+        slashed, asks_bot = parse_line(f"/{line}", model), name is CommandName.HINT
         assert slashed == (SendChat(f"/{line}") if asks_bot else parse_line(line, model))
+        assert asks_bot or isinstance(slashed, RunCommand)
+    assert asks_bot or parse_line(f"/{name.value}!", model) == RunCommand(name)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "accept my apologies", "draw is all I hope for", "name of the game is chess",
+        "resign is for losers", "quit smoking", "hint please", "mute your phone", "sit down",
+        "ai is clever", "stand up", "unmute-all Ben", "pieces of eight", "next clock whenever",
+    ],
+)  # fmt: skip
+def test_chat_that_begins_with_a_command_is_not_that_command(said: str) -> None:
+    """Nor is it said: only `say` is sure. Without the slash what ends or gives something away is
+    refused in the same way, because a pipe is asked nothing.
+    """
+    model = msgspec.structs.replace(CONNECT_FOUR, chat=(BEN_SPOKE,))
+    slashed = parse_line(f"/{said}", model)
+    assert isinstance(slashed, Unclear)
+    assert slashed.instead == f"say {said}"
+    assert slashed.reason.startswith(f"To say it to the room: say {said} (")
+    if COMMANDS[said.split()[0]] in ROOM_COMMANDS:
+        assert parse_line(said, model) == slashed
+
+
+def test_a_word_of_the_screen_is_its_key() -> None:
+    """With or without a slash, unless a move has the name; a misspelt one is not told either."""
+    keys = {"flip": "f", "share": "c"}
+    for line in ("flip", "/flip", "/ Flip!"):
+        assert parse_line(line, CONNECT_FOUR, keys) == PressKey("f")
+    assert parse_line("/flip the table", CONNECT_FOUR, keys) == SendChat("flip the table")
+    assert parse_line("/flipp", CONNECT_FOUR, keys) == Unclear(
+        "There is no /flipp. Did you mean flip? To say it to the room: say flipp", "flip"
+    )
+    flip = MoveView("flip", ("a1",), "flip")
+    assert parse_line("flip", room(CHESS, flip), keys) == PlayMove(flip)
+    assert parse_line("/flip", CONNECT_FOUR) == SendChat("flip")
 
 
 @pytest.mark.parametrize(
@@ -493,6 +559,7 @@ def test_a_command_is_the_same_with_a_slash(name: CommandName) -> None:
     [
         ("undo", CommandName.TAKEBACK), ("Take back", CommandName.TAKEBACK),
         ("give up", CommandName.RESIGN), ("leave", CommandName.QUIT), ("/q", CommandName.QUIT),
+        ("/quit!", CommandName.QUIT), ("/ leave", CommandName.QUIT),
         ("/Give up", CommandName.RESIGN), ("/?", CommandName.HELP),
     ],
 )  # fmt: skip
@@ -504,7 +571,7 @@ def test_words_from_elsewhere(text: str, name: CommandName) -> None:
     assert parse_line("undo", room(CHESS, undo)) == PlayMove(undo)
 
 
-@pytest.mark.parametrize("text", ["hello", "gg", "Thank you", "well played!"])
+@pytest.mark.parametrize("text", ["hello", "gg", "Thank you", "well played!", "bye"])
 def test_a_greeting_without_say_is_offered_as_chat(text: str) -> None:
     for model in (room(CHESS, PAWN), room(CHESS), Model(room="r")):
         assert parse_line(text, model) == Unclear(

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from client.address import parse_address
-from client.api import Reading
+from client.api import Invitation, Reading
 from client.errors import Refused, Unreachable
 from client.terminal.line import InputEnded, LineMode, print_messages
 from client.terminal.output import Output
@@ -339,14 +339,41 @@ def test_the_opponents_seat_moves_chat_and_presence_are_printed() -> None:
         await room.send_presence(True, False)
         await room.send_presence(True, True)
 
-    run = play(room, TypedLines("b2", "resign"), other_player=other_player, invite=True)
+    invitation = Invitation("http://friend.example/room/r")
+    run = play(room, TypedLines("b2", "resign"), other_player=other_player, invitation=invitation)
+    assert "Room r: http://friend.example/room/r\n" in run.messages
     assert "Crosses: Ada, Noughts: nobody yet\nGet three in a row.\nSend the link" in run.messages
     assert "Bob takes a seat: Noughts.\n" in run.messages
     assert "Match 1: Ada (Crosses) against Bob (Noughts)\n" in run.data
     assert "2. Noughts: a1\n" in run.data
     assert "<Bob> hello\n" in run.data
     near = "Bob is on another page of this server.\nBob has gone.\nBob is back.\n"
-    assert f"Bob has lost the connection or left.\nBob is back.\n{near}" in run.messages
+    assert f"Bob has gone.\nBob is back.\n{near}" in run.messages
+
+
+def test_nobody_is_missed_on_an_empty_seat_nor_oneself() -> None:
+    """Whoever left a seat, on whatever page, is not its player any more."""
+    room = FakeRoom(seats=(MySeat(), OpenSeat()))
+
+    async def other_player(mode: LineMode) -> None:
+        await asyncio.sleep(1)
+        await room.send_presence(False, False, elsewhere=(0, 1))
+        await room.send_presence(False, False)
+        await room.send_presence(True, False)
+        await room.act(BOB, Sit(id="1", seat=1))
+
+    run = play(room, TypedLines("resign"), other_player=other_player)
+    assert "Bob takes a seat" in run.messages
+    for sentence in ("has gone", "another page", "is back"):
+        assert sentence not in run.messages
+
+
+def test_a_link_that_nobody_else_can_open_says_so() -> None:
+    only_here = Invitation("http://127.0.0.1:8000/room/r", "Only this computer can open the link.")
+    room = FakeRoom(seats=(MySeat(), OpenSeat()))
+    run = play(room, TypedLines("quit"), interactive=True, invitation=only_here)
+    assert "Only this computer can open the link." in run.messages
+    assert "Send the link" not in run.messages
 
 
 def test_a_player_who_has_just_sat_down_is_not_reported_as_back() -> None:
@@ -366,7 +393,7 @@ def test_a_player_who_has_just_sat_down_is_not_reported_as_back() -> None:
     presence = [line for line in run.messages.splitlines() if "Bob " in line]
     assert presence == [
         "Bob takes a seat: Noughts.",
-        "Bob has lost the connection or left.",
+        "Bob has gone.",
         "Bob is back.",
     ]
 

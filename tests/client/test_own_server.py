@@ -5,12 +5,23 @@ import stat
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from client.address import DEFAULT_SERVER
+from client.address import DEFAULT_SERVER, Address, parse_address
+from client.api import ONLY_HERE, Invitation, fetch_invitation
 from client.errors import Unreachable
-from client.own_server import LOG_NAME, own_server, running_server, server_here, usual_server
-from client.subcommands.options import locate, program, typed, user_folder
+from client.own_server import (
+    LOG_NAME,
+    SOURCES,
+    own_server,
+    running_server,
+    server_here,
+    usual_server,
+)
+from client.program import program
+from client.subcommands.export import _requests
+from client.subcommands.options import locate, typed, user_folder
 from server.address_file import ADDRESS_FILE, IN_USE, ServerAddress, announced_address, read_address
 from server.settings import Settings
 from tests.client.test_replay import http_server
@@ -76,6 +87,43 @@ def test_the_server_that_runs_here_is_the_usual_one(
         assert str(usual_server()) == DEFAULT_SERVER
 
 
+def test_the_link_of_a_room_is_one_that_others_can_open() -> None:
+    """A server on this machine says how others reach it, or that they cannot; one of an earlier
+    version, and one at another address, have the link that the user knows.
+    """
+
+    def invitation(status: int, **reply: object) -> Invitation:
+        replies = {"/api/links/room/r": (status, json.dumps(reply).encode())}
+        with http_server(replies) as address:
+            found = fetch_invitation(address, "r")
+        return msgspec.structs.replace(found, link=found.link.replace(str(address), "here"))
+
+    here = "here/room/r"
+    shared = [f"http://192.168.1.7/{here}", "http://other"]
+    assert invitation(200, links=shared) == Invitation(shared[0])
+    assert invitation(200, links=[]) == Invitation(here, ONLY_HERE)
+    assert invitation(200, links=[], advice="Set it.") == Invitation(here, "Set it.")
+    assert invitation(404, code="http.404", message="no") == Invitation(here)
+    away = parse_address("http://192.0.2.1:1")
+    assert fetch_invitation(away, "r") == Invitation("http://192.0.2.1:1/room/r")
+
+
+def test_an_export_of_links_looks_for_no_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server here that hangs would be awaited for nothing. Ids ask for it once."""
+    usual, asked = parse_address("127.0.0.1:1"), list[Address]()
+
+    def find() -> Address:
+        asked.append(usual)
+        return usual
+
+    monkeypatch.setattr("client.own_server.usual_server", find)
+    linked = parse_address("http://example.org")
+    assert [each for each, _ in _requests((f"{linked}/match/abc",) * 2, None, {})] == [linked] * 2
+    assert asked == []
+    assert [each for each, _ in _requests(("abc", "def"), None, {})] == [usual, usual]
+    assert asked == [usual]
+
+
 async def test_a_failed_start_is_told_by_the_server_that_failed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -95,10 +143,14 @@ def test_the_program_is_named_as_it_is_typed(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("sys.argv", [".venv/bin/plyroom", "play"])
     monkeypatch.setattr("shutil.which", lambda name: None)
     assert program() == ".venv/bin/plyroom"
-    monkeypatch.setattr("sys.argv", ["/usr/lib/python3/client/__main__.py"])
-    assert program() == "plyroom"
-    monkeypatch.setattr("sys.argv", [".venv/bin/plyroom"])
     monkeypatch.setattr("shutil.which", lambda name: "/usr/bin/plyroom")
+    assert program() == ".venv/bin/plyroom", "another one is on the path"
+    monkeypatch.setattr("sys.argv", ["/usr/bin/plyroom", "play"])
+    assert program() == "plyroom"
+    monkeypatch.setattr("sys.argv", [str(SOURCES / "client/__main__.py"), "play", "chess"])
+    monkeypatch.setattr("sys.orig_argv", ["my python", "-P", "-m", "client", "play", "chess"])
+    assert program() == "'my python' -P -m client"
+    monkeypatch.setattr("sys.argv", ["/usr/lib/python3/pytest/__main__.py"])
     assert program() == "plyroom"
 
 

@@ -6,7 +6,8 @@ import click
 import pytest
 
 from client.cli import main
-from client.terminal.commands import SHORT_FORMS, CommandName
+from client.terminal.commands import SHORT_FORMS, SYNONYMS, CommandName
+from client.tui.room import KEYS_OF_WORDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "terminal.md").read_text("utf-8")
 OPTIONS = sorted(
@@ -38,6 +39,11 @@ def test_every_command_in_a_match_is_described(name: CommandName) -> None:
 @pytest.mark.parametrize("short", [short for short in SHORT_FORMS if len(short) == 1])
 def test_every_short_form_is_described(short: str) -> None:
     assert f"| `{SHORT_FORMS[short].value}` | `{short}` |" in PAGE
+
+
+@pytest.mark.parametrize("word", [*SHORT_FORMS, *SYNONYMS, *KEYS_OF_WORDS])
+def test_every_other_word_is_described(word: str) -> None:
+    assert f"`{word}`" in PAGE
 
 
 def test_the_environment_variable_is_described() -> None:

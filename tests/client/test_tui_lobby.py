@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from textual.events import MouseScrollUp
+from textual.events import Click, MouseScrollUp
 from textual.widgets import Input, OptionList
 
 from client.address import DEFAULT_SERVER, Address, parse_address
@@ -18,7 +18,16 @@ from client.connection import Connection
 from client.errors import PlyroomError, Unreachable
 from client.terminal.colours import FIXED_COLOURS
 from client.tui.lobby import LobbyScreen, Place, StartScreen, lobby_rows
-from client.tui.new_room import CLOCKS, Fields, create_command, fields_after, fields_of, step_field
+from client.tui.new_room import (
+    CLOCKS,
+    NAME_COLUMNS,
+    Field,
+    Fields,
+    create_command,
+    fields_after,
+    fields_of,
+    step_field,
+)
 from client.tui.requests import Requests
 from client.tui.visits import Visits
 from engine.view import PositionView
@@ -252,6 +261,27 @@ def test_another_game_keeps_what_was_chosen() -> None:
     assert opponent.value == "strategy minimax"  # this game has no levels
 
 
+@pytest.mark.parametrize("name", ["Clock", "option handicap", "option starting position"])
+async def test_the_sign_before_a_value_is_where_it_is_drawn(name: str) -> None:
+    """A click on it chooses the value before, one beside it the next; a long name moves it."""
+    fields, field = Fields((CHESS,), (), "chess"), Field(name, ("a", "b", "c"), ("a", "b", "c"))
+    fields.below.append(field)
+    fields.at = len(fields.below)
+    column = fields.render().plain.split("\n")[fields.at].index("<")
+    assert column >= NAME_COLUMNS + 1
+    chosen = []
+    for x in (column - 1, column, column + 1):
+        field.choose("a")
+        fields.on_click(click_at(fields, x, fields.at))
+        chosen.append(field.value)
+    assert chosen == ["b", "c", "b"]
+
+
+def click_at(fields: Fields, x: int, y: int) -> Click:
+    """A click on a place of the fields."""
+    return Click(fields, x, y, 0, 0, 1, False, False, False)
+
+
 def test_the_usual_clocks_are_those_of_the_browser() -> None:
     """Both sheets offer the same controls in the same order; the first one is no clock."""
     source = (client_folder() / "ui/clock/field.js").read_text()
@@ -308,6 +338,9 @@ async def test_a_room_is_created_by_the_mouse_alone() -> None:
         await screen.click_on("< computer, level 2")
         await screen.click_on("level 1 >")
         await screen.shows("< computer, level 2")
+        await screen.click_on("Opponent")  # the name is no sign: it chooses the next value
+        await screen.shows("< computer, level 3")
+        await screen.click_on("< computer, level 3")
         await screen.pilot._post_mouse_events([MouseScrollUp], Fields, offset=(20, 1))
         await screen.shows("< computer, level 1")
         await screen.click_on("Enter creates it")

@@ -137,9 +137,9 @@ async def test_an_evening_in_one_room() -> None:
         for line in ("/flip", "/bell", "/reslgn"):
             await screen.type(line)
         await screen.shows("Did you mean resign?")
-        assert entry.value == "say reslgn"
+        assert entry.value == "resign"
         assert [each for each in screen.link.seen[since:] if each["t"] == "chat"] == []
-        await screen.press("enter")
+        await screen.type("say reslgn")
         await screen.shows("<Ada> reslgn")
 
 
@@ -255,6 +255,36 @@ async def test_resigning_by_the_mouse_alone() -> None:
         await screen.click_on("resign the match")
         await screen.click_on("y yes")
         await screen.shows("You lost: you resigned.")
+
+
+async def test_every_word_that_leaves_asks_first() -> None:
+    """While the user's match runs; and chat that begins with a command does nothing."""
+    async with terminal(of_two()) as screen:
+        entry = screen.room.query_one(Input)
+        await screen.type("/accept my apologies")
+        await screen.shows("To say it to the room: say accept my apologies (accept stands alone")
+        assert entry.value == "say accept my apologies"
+        for word in ("/quit!", "/ quit", "/ leave", "quit now", "exit"):
+            await screen.type(word)
+            await screen.shows("Leave the room? The match goes on without you.")
+            await screen.press("n")
+            await screen.until(lambda: screen.app.screen is screen.room, "the room")
+        await screen.type("bye")
+        await screen.shows("To say it to the room: say bye")
+        await screen.type("/quit")
+        await screen.shows("Leave the room?")
+        await screen.press("y")
+        await screen.until(lambda: not screen.app.is_running, "the end")
+        assert not {"chat", "accept"} & {message["t"] for message in screen.link.seen}
+
+
+async def test_a_room_that_nothing_follows_is_left() -> None:
+    """If line mode ends behind the screen no dead picture stays, under no sheet either."""
+    async with terminal(of_two()) as screen:
+        await screen.press("question_mark")
+        await screen.shows("What you can do now.")
+        screen.room._lines.put("quit")
+        await screen.until(lambda: screen.room not in screen.app.screen_stack, "the end")
 
 
 async def test_ctrl_c_twice_leaves() -> None:
@@ -444,8 +474,13 @@ async def test_waiting_for_a_friend_shows_the_link() -> None:
         await screen.shows("http://script/room/r")
         await screen.press("f2")
         await screen.shows("http://script/room/r", "█")
+        # The mouse is the terminal's now: nothing on the sheet waits for a click.
+        await screen.click_on("Esc goes back")
+        await screen.click_on("y copies it")
+        is_copied = bool(screen.app.clipboard)
+        assert not is_copied
         await screen.press("y")
-        await screen.shows("Copied, if the terminal allows.")
+        await screen.shows("Copied, if the terminal allows it. Esc goes back")
         assert screen.app.clipboard == "http://script/room/r"
         await screen.press("escape")
         await room.act(BOB, Sit("sit", 1))

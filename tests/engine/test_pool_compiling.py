@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -215,7 +216,7 @@ async def test_a_game_whose_compiler_dies_is_played_uncompiled(
 ) -> None:
     """The processes that compile a game keep dying: its levels and personas play on, uncompiled.
 
-    A job with its own limits fails and says why, and does not wait for the next try.
+    A job with its own limits fails and says why, and like `warm` does not wait for the next try.
     """
     plug_in("pooled", f"{SOURCE}# its compiler dies {RUN}\n")
     send = WorkerProcess.send
@@ -227,9 +228,14 @@ async def test_a_game_whose_compiler_dies_is_played_uncompiled(
             send(process, command)
 
     monkeypatch.setattr(WorkerProcess, "send", kill)
-    async with Pool(workers=1, warm=()) as own_pool:
+    errors: list[tuple[str, str, str]] = []
+    async with Pool(
+        workers=1,
+        warm=(),
+        on_compile_error=lambda *error: errors.append((*error[:2], str(error[2]))),
+    ) as own_pool:
         waiting = asyncio.create_task(own_pool.search(job_of("pooled", limit=Limit(depth=2))))
-        dying = "3 processes died or hung while compiling pooled: .* again after 60 s"
+        dying = "3 processes died or hung while compiling the search of pooled: .* again after 60 s"
         with pytest.raises(SearchFailed, match=dying):
             await own_pool.warm("pooled")
         with pytest.raises(SearchFailed, match=dying):
@@ -240,7 +246,40 @@ async def test_a_game_whose_compiler_dies_is_played_uncompiled(
             assert result.info.warming
         with pytest.raises(SearchFailed, match=dying):
             await own_pool.search(job_of("pooled", limit=Limit(depth=2)))
+        warming = asyncio.create_task(own_pool.warm("pooled"))
+        await asyncio.sleep(0)
+        assert warming.done()
+        with pytest.raises(SearchFailed, match=dying):
+            await warming
+        ((*key, error),) = errors
+        assert key == ["pooled", "search"]
+        assert re.match(dying, str(error))
         assert own_pool.warm_percent("pooled") < 100, "rooms say that it is not ready"
+
+
+async def test_each_step_that_fails_is_reported(
+    plug_in: Callable[[str, str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An addition that does not compile is reported too, though its game's search is ready."""
+    plug_in("pooled", f"{SOURCE}# its personas fail {RUN}\n")
+
+    def send(process: WorkerProcess, command: WorkerCommand) -> None:
+        assert isinstance(command, CompileCommand)
+        error = None if command.step == "search" else f"no {command.step}"
+        own_pool._warmer._on_message(process, Compiled(command.game, error))
+
+    monkeypatch.setattr(WorkerProcess, "send", send)
+    errors: list[tuple[str, str, str]] = []
+    async with Pool(
+        workers=1,
+        warm=(),
+        on_compile_error=lambda *error: errors.append((*error[:2], str(error[2]))),
+    ) as own_pool:
+        await own_pool.warm("pooled")
+        own_pool._warmer.request("pooled", "persona")
+        await until(lambda: bool(errors))
+        ((*key, error),) = errors
+        assert (key, str(error)) == (["pooled", "persona"], "no persona")
 
 
 @pytest.mark.parametrize("loss", [pytest.param("damaged", marks=pytest.mark.long), "missing"])

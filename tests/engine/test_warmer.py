@@ -13,6 +13,7 @@ from engine.pool.compile_queue import WarmState
 from engine.pool.messages import CompileCommand, Compiled, Compiling, Step, WorkerMessage
 from engine.pool.process import WorkerProcess
 from engine.pool.readiness import Readiness
+from engine.pool.slot import WorkerSlot
 from engine.pool.warmer import (
     COMPILE_CPU_MS,
     COMPILE_TRIES,
@@ -82,7 +83,7 @@ class FakePool:
             lambda on_message, on_end: cast(WorkerProcess, FakeCompiler(self, on_message, on_end)),
             idle_games,
             lambda game_id, state: self.changes.append((game_id, state)),
-            self.settled.append,
+            lambda game_id, step: self.settled.append(game_id),
             self.count_death,
         )
 
@@ -306,27 +307,105 @@ def test_a_compiler_that_dies_is_restarted_later(run_warmer: Any) -> None:
     run_virtual(run())
 
 
-async def test_an_analysis_does_not_wait_for_a_solver_that_pauses(run_warmer: Any) -> None:
-    """A job that asks the solver waits while it is compiled, but not for the end of its pause."""
+def test_an_analysis_does_not_wait_for_a_solver_that_pauses(run_warmer: Any) -> None:
+    """A job that asks the solver waits while it is compiled, but not for the end of its pause, nor
+    for a try after it.
+    """
     job = replace(job_of("othello", limit=Limit(depth=2)), use="analysis", solver_nodes=1000)
-    async with run_warmer(cached={("othello", "search")}) as pool:
-        readiness = Readiness(pool.warmer)
-        readiness.request(job, load_game("othello"))
-        for _ in range(COMPILE_TRIES):
+
+    async def run() -> None:
+        async with run_warmer(cached={("othello", "search")}) as pool:
+            readiness = Readiness(pool.warmer)
+            readiness.request(job, load_game("othello"))
+            for _ in range(COMPILE_TRIES):
+                assert await pool.next_command() == ("othello", "solver")
+                assert not readiness.is_searchable(job, 0.0)
+                pool.processes[-1].die()
+            await run_pending_tasks()
+            assert readiness.error(job) is None
+            assert readiness.is_searchable(job, 0.0)
+            assert pool.settled[-1] == "othello", "the pool searches it now"
             assert await pool.next_command() == ("othello", "solver")
-            assert not readiness.is_searchable(job, 0.0)
+            assert readiness.is_searchable(job, 0.0)
+            pool.finish()
+            await run_pending_tasks()
+            assert readiness.is_searchable(job, 0.0)
+
+    run_virtual(run())
+
+
+def test_a_request_goes_before_a_step_whose_processes_died(run_warmer: Any) -> None:
+    """A step is tried again at once only if no other requested step waits; a request ends the try.
+
+    Steps whose processes died do not end each other's tries.
+    """
+
+    async def run() -> None:
+        async with run_warmer(cached={("othello", "search")}) as pool:
+            pool.warmer.request("othello")
+            pool.warmer.request("chess")
+            assert await pool.next_command() == ("chess", "search")
+            pool.warmer.request("hex")
             pool.processes[-1].die()
-        await run_pending_tasks()
-        assert readiness.error(job) is None
-        assert readiness.is_searchable(job, 0.0)
-        assert pool.settled[-1] == "othello", "the pool searches it now"
+            assert await pool.next_command() == ("hex", "search")
+            pool.processes[-1].die()
+            assert await pool.next_command() == ("chess", "search")
+            await run_pending_tasks()
+            assert len(pool.commands) == 3
+            for key in (("gomoku", "search"), ("othello", "solver")):
+                pool.warmer.request(*key)
+                assert await pool.next_command() == key
+                assert pool.warmer.state("chess") == "cold"
+                pool.finish()
+                assert await pool.next_command() == ("chess", "search")
+            pool.finish()
+            assert await pool.next_command() == ("hex", "search")
+
+    run_virtual(run())
+
+
+@pytest.mark.parametrize("step", ["search", "persona"])
+def test_a_compilation_without_end_has_failed(run_warmer: Any, step: Step) -> None:
+    """A step that has used COMPILE_CPU_MS fails at once and is not tried again.
+
+    The levels and personas of its game are searched uncompiled; other games are compiled.
+    """
+    persona = replace(job_of("chess"), persona="average")
+
+    async def run() -> None:
+        games = ("chess", "hex")
+        cached: set[Key] = {(game, "search") for game in games if step == "persona"}
+        async with run_warmer(cached=cached) as pool:
+            readiness = Readiness(pool.warmer)
+            readiness.request(persona, load_game("chess"))
+            assert await pool.next_command() == ("chess", step)
+            pool.warmer.request("hex")
+            pool.warmer.request("hex", step)
+            pool.processes[-1].report(Compiling("chess", COMPILE_CPU_MS))
+            await run_pending_tasks()
+            assert pool.warmer.error("chess", step) is None
+            pool.processes[-1].report(Compiling("chess", COMPILE_CPU_MS + 1))
+            assert await pool.next_command() == ("hex", step)
+            assert [process.is_closed for process in pool.processes] == [True, False]
+            pool.finish()
+            await asyncio.sleep(2 * MAX_PAUSE_S)
+            assert pool.commands.count(("chess", step)) == 1
+            assert "600 s of processor time" in str(pool.warmer.error("chess", step))
+            slot = WorkerSlot(cast(WorkerProcess, None))
+            assert readiness.error(persona) is None
+            assert readiness.is_searchable(persona, 0.0)
+            assert readiness.is_uncompiled_at(slot, persona, 0.0)
+            error = readiness.error(job_of("chess", limit=Limit(depth=2)))
+            assert (error is None) == (step == "persona")
+
+    run_virtual(run())
 
 
 @pytest.mark.parametrize("is_idle", [True, False])
 def test_a_slow_machine_compiles_as_long_as_it_needs(run_warmer: Any, is_idle: bool) -> None:
     """A compilation goes on for hours while its processor time grows, however slowly.
 
-    A process that stands still for STANDSTILL_S, or has used COMPILE_CPU_MS, is replaced.
+    A process that stands still for STANDSTILL_S is replaced.
     """
 
     async def run() -> None:
@@ -346,14 +425,7 @@ def test_a_slow_machine_compiles_as_long_as_it_needs(run_warmer: Any, is_idle: b
                 await asyncio.sleep(1)
             stood_s = asyncio.get_running_loop().time() - begun_s
             assert stood_s == pytest.approx(STANDSTILL_S, abs=1)
-            pool.processes[-1].report(Compiling("chess", COMPILE_CPU_MS))
-            await run_pending_tasks()
-            assert len(pool.commands) == 2
-            stopped_s = asyncio.get_running_loop().time()
-            pool.processes[-1].report(Compiling("chess", COMPILE_CPU_MS + 1))
-            assert await pool.next_command() == ("chess", "search")
-            assert asyncio.get_running_loop().time() == stopped_s, "at once"
-            assert [process.is_closed for process in pool.processes] == [True, True, False]
+            assert [process.is_closed for process in pool.processes] == [True, False]
             pool.finish()
             await pool.warmer.wait_until_settled("chess")
             assert pool.warmer.state("chess") == "warm"

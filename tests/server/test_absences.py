@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from server.bus.base import ConnectionReport, PageClosed, PresenceReport
-from server.commands import ClaimWin, LetAiPlay, ReclaimSeat
+from server.commands import ClaimWin, LetAiPlay, ReclaimSeat, Stand
 from server.ids import RoomId
 from server.protocol import messages as wire
 from server.protocol.codes import Code
@@ -205,9 +205,9 @@ async def test_spectators_see_the_time_and_claim_nothing() -> None:
 
 @virtual
 async def test_a_player_on_another_page_is_said_to_be_there() -> None:
-    """Everyone in the room reads that an absent player has a connection to the server, as soon as
-    one comes or goes; it changes neither the time until a claim nor the claims. A room that closes
-    seeks nobody any more.
+    """The opponent in the room reads that an absent player has a connection to the server, as soon
+    as one comes or goes; it changes neither the time until a claim nor the claims. A room that
+    closes seeks nobody any more.
     """
     async with on_bens_turn() as (_, hub, room, ada, ben):
         page, stranger = Client(hub, "ben"), Client(hub, "eve")
@@ -233,6 +233,46 @@ async def test_a_player_on_another_page_is_said_to_be_there() -> None:
         assert list(hub.connections._sought) == ["ben"]
         runner.presence.close()
         assert hub.connections._sought == {}
+
+
+@virtual
+async def test_strangers_do_not_learn_who_is_on_the_server() -> None:
+    """A spectator receives no message when an absent player comes to the server or goes, nor do the
+    watchers of the lobby; one who joins later reads nothing of it, and a room without a player in
+    it seeks nobody. Who takes a seat reads it, and who gives it up no more.
+    """
+    async with on_bens_turn() as (_, hub, room, ada, ben):
+        eve, lobby, page = Client(hub, "eve"), Client(hub, "lobby"), Client(hub, "ben")
+        await eve.ack(eve.join(room))
+        await hub.lobby.watch(lobby, wire.Ack("watch", None))
+        ben.close()
+        await asyncio.sleep(2)
+        hub.connections.connect(page)
+        await asyncio.sleep(2)
+        assert elsewhere(ada) == [1]
+        late = Client(hub, "late")
+        await late.ack(late.join(room))
+        await asyncio.sleep(2)
+        assert [elsewhere(each) for each in (ada, eve, late)] == [[1], [], []]
+        for client in (eve, late, lobby):
+            client.messages.clear()
+        page.close()
+        await asyncio.sleep(2)
+        assert elsewhere(ada) == []
+        hub.connections.connect(Client(hub, "ben"))
+        await asyncio.sleep(2)
+        assert elsewhere(ada) == [1]
+        assert [client.messages for client in (eve, late, lobby)] == [[], [], []]
+        await asyncio.sleep(GONE_S)
+        await ada.ack(claim_win(ada, room))
+        await asyncio.sleep(2)
+        await ada.ack(ada.plain(Stand, room))
+        await eve.ack(eve.sit(room, 0))
+        await asyncio.sleep(2)
+        assert [elsewhere(each) for each in (ada, eve, late)] == [[], [1], []]
+        eve.close()
+        await asyncio.sleep(2)
+        assert (elsewhere(late), hub.connections._sought) == ([], {})
 
 
 # --- on two nodes ---------------------------------------------------------------------------------

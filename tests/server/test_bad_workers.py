@@ -36,7 +36,7 @@ from server.bus.work import ReadyGame
 from server.deploy.mosquitto import Mosquitto, mosquitto
 from server.ports import EngineUnavailable, OnInfo
 from server.process.metrics import Metrics
-from server.seats import broker_transport
+from server.seats import ai, broker_transport
 from server.seats.answers import LIVE_PV_MOVES, STORED_PV_MOVES, Checker, ImpossibleAnswer
 from server.seats.broker_transport import QUARANTINED_S
 from server.seats.workers import RemoteWorkers
@@ -228,10 +228,11 @@ async def test_without_a_trusted_worker_the_search_fails(tmp_path: Path) -> None
         bad.script = BAD_SCRIPTS["a quarantine"]
         for number in range(2):
             with pytest.raises(
-                SearchFailed,
+                GameQuarantined,
                 match=f"^no worker that offers {GAME.id} gave a usable answer$",
-            ):
+            ) as caught:
                 await network.search(job(f"r{number}"))
+            assert 0 < caught.value.left_s <= QUARANTINED_S
         assert len(bad.commands) == 1
         assert not network.engines.is_warm(GAME.id)
         assert network.engines.is_warm(sticks.id)
@@ -487,13 +488,26 @@ async def test_a_match_continues_beside_bad_workers(tmp_path: Path) -> None:
         assert not [body for body in stored if b"evil" in body or HOSTILE_TEXT.encode() in body]
 
 
-async def test_a_match_with_only_a_bad_worker_fails(tmp_path: Path) -> None:
-    """The match ends as a failure, and the reason is the server's own text."""
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ("a quarantine", "too many searches of this game failed"),
+        ("an illegal move", "no engine found a move"),
+    ],
+)
+async def test_a_match_with_only_a_bad_worker_fails(
+    fault: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The match ends as a failure, and the reason is the server's own text.
+
+    It would wait five minutes for the end of a quarantine.
+    """
+    monkeypatch.setattr(ai, "MAX_LOST_WAIT_S", 0)
     fake = FakeServer()
     async with AsyncExitStack() as stack:
         broker = await stack.enter_async_context(mosquitto(tmp_path))
         hub, engines = await stack.enter_async_context(node(fake, broker, "n1"))
-        await add_bad_worker(stack, broker, "bad", BAD_SCRIPTS["a quarantine"])
+        await add_bad_worker(stack, broker, "bad", BAD_SCRIPTS[fault])
         await until(lambda: bool(engines._workers.known))
         duel = Duel(hub, "host")
         duel.room = await duel.host.create(GAME.id, seats=(AI1, AI1))
@@ -507,6 +521,6 @@ async def test_a_match_with_only_a_bad_worker_fails(tmp_path: Path) -> None:
         stored = [json.loads(event.body) for event in await fake.store.logs.events(duel.room, 0)]
         assert (stored[-1]["how"], stored[-1]["reason"]) == (
             "failure",
-            "the AI could not move: no engine found a move",
+            f"the AI could not move: {reason}",
         )
         assert HOSTILE_TEXT not in json.dumps(duel.host.messages, ensure_ascii=False)

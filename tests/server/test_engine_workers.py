@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,19 @@ from msgspec.structs import replace as replace_fields
 
 from engine.pool.pool import Pool
 from engine.rules.registry import load_game
-from engine.search.job import Info, Job, Load, Result, RootMove
+from engine.search.job import (
+    Info,
+    Job,
+    Load,
+    Result,
+    RootMove,
+    SearchError,
+    SearchFailed,
+    SearchLost,
+)
 from engine.search.report import resolve
+from server import __main__ as main_module
+from server import worker as worker_module
 from server.bus import work
 from server.bus.broker import Broker
 from server.bus.link import Link, open_link
@@ -27,10 +38,12 @@ from server.protocol import messages as wire
 from server.runtime.node.duties import open_hub
 from server.runtime.node.hub import Hub
 from server.seats.remote import RemoteEngines
-from server.worker import STATUS_S, EngineWorker
+from server.settings import Settings
+from server.worker import ADVERT_S, PROGRESS_S, STATUS_S, EngineWorker
 from tests.server.test_bus_contract import KEY, until_bus_is_up
 from tests.server.test_remote_engines import GAME, TIMEOUT_S, job
 from tests.support.fake_server import Client, FakeServer
+from tests.support.memory_links import MemoryBroker
 from tests.support.virtual_time import run_virtual
 
 AI1 = AiSeat(level=1)
@@ -39,13 +52,14 @@ AI1 = AiSeat(level=1)
 class FakePool(Pool):
     """A pool that reports progress and answers with a random legal move after `delay_s`.
 
-    With `hang`, a search ends only when it is cancelled.
+    With `hang`, a search ends only when it is cancelled; an `error` ends each one.
     """
 
     def __init__(self, delay_s: float = 0.1) -> None:
         super().__init__(1, warm=())
         self.delay_s = delay_s
         self.hang = False
+        self.error: SearchError | None = None
         self.jobs: list[Job] = []
         self.cancelled = 0
         self._running = 0
@@ -63,6 +77,8 @@ class FakePool(Pool):
         self, job: Job, on_info: Callable[[Info], None] | None = None, time_ms: int | None = None
     ) -> Result:
         self.jobs.append(job)
+        if self.error is not None:
+            raise self.error
         position = resolve(job, load_game(job.game))
         move = random.choice(list(position.tokens()))
         self._running += 1
@@ -231,6 +247,58 @@ def test_the_log_has_the_searches_by_class() -> None:
     }
 
 
+def test_a_game_that_is_compiled_later_is_advertised_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A worker's advert follows each change of a game's state in its pool, also after a pause.
+
+    Its log names each step of a game that pauses, and so does a server's.
+    """
+    pools: list[Any] = []
+
+    class PoolWithCallback(FakePool):
+        def __init__(self, cores: int, *, warm: Any, on_warm: Any, on_compile_error: Any) -> None:
+            super().__init__()
+            self.on_warm, self.on_compile_error = on_warm, on_compile_error
+            pools.append(self)
+
+        async def __aenter__(self) -> "PoolWithCallback":
+            return self
+
+        async def __aexit__(self, *error: object) -> None:
+            pass
+
+    @asynccontextmanager
+    async def open_memory_link(broker: Any, name: str, topic: str) -> AsyncIterator[Link]:
+        yield MemoryBroker().link(name, topic)
+
+    monkeypatch.setattr(worker_module, "Pool", PoolWithCallback)
+    monkeypatch.setattr(worker_module, "open_link", open_memory_link)
+    monkeypatch.setattr(worker_module, "make_strategies", lambda settings: nullcontext())
+
+    async def scenario() -> None:
+        async with worker_module.open_worker(Broker("memory", 0), "w", 1, (GAME.id,)) as worker:
+            await asyncio.sleep(ADVERT_S / 2)
+            adverts: list[bytes] = []
+            monkeypatch.setattr(worker.link, "set_status", adverts.append)
+            await asyncio.sleep(2 * PROGRESS_S)
+            assert not adverts
+            pools[0].on_warm(GAME.id, "warm")
+            await asyncio.sleep(2 * PROGRESS_S)
+            assert len(adverts) == 1
+            server_pool = main_module._pool(replace(Settings(), workers=1))
+            assert isinstance(server_pool, Pool)
+            for on_error in (pools[0].on_compile_error, server_pool._on_compile_error):
+                assert on_error is not None
+                with structlog.testing.capture_logs() as logs:
+                    on_error(GAME.id, "solver", SearchFailed("again after 60 s"))
+                assert [(line["event"], line["step"], line["error"]) for line in logs] == [
+                    ("game not compiled", "solver", "again after 60 s")
+                ]
+
+    run_virtual(scenario())
+
+
 async def test_a_workers_refusals(tmp_path: Path) -> None:
     """A worker refuses other rules, another game, another position, and more than it can queue."""
     async with server_and_worker(tmp_path) as (server, handle):
@@ -255,7 +323,13 @@ async def test_a_workers_refusals(tmp_path: Path) -> None:
             "digest": "failed",
             "moves": "failed",
         }
-        handle.pool.hang = True
+        for key, error in (("raised", SearchFailed("a fault")), ("lost", SearchLost("died"))):
+            handle.pool.error = error
+            server.send_search("w1", key)
+            await server.until(lambda key=key: bool(server.of(work.Refused, key)))  # type: ignore[misc]
+            (refusal,) = server.of(work.Refused, key)
+            assert (refusal.reason, refusal.lost) == ("failed", key == "lost")
+        handle.pool.error, handle.pool.hang = None, True
         for number in range(4):
             server.send_search("w1", f"many{number}")
         await server.until(lambda: bool(server.of(work.Refused, "many3")))

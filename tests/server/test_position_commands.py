@@ -10,9 +10,11 @@ import pytest
 from msgspec.structs import replace
 
 from engine.rules.registry import load_game
-from engine.search.job import NULL_MOVE, Job, Load, Result, SearchFailed
+from engine.search.job import NULL_MOVE, Info, Job, Load, Result, RootMove, SearchFailed
 from server.bot.coach import open_coach
+from server.bot.commands.positions import hint_answer
 from server.bot.hints import NO_HINT, open_hints
+from server.bot.searches import Findings
 from server.commands import Hint, HintKind, MySeat, OpenSeat, Rematch, Resign
 from server.ids import RoomId
 from server.ports import OnInfo
@@ -21,6 +23,7 @@ from server.protocol.codes import Code
 from server.runtime.node.hub import Hub
 from server.seats.answers import position_of
 from tests.oracle.explanations import read_claims
+from tests.server.test_forced_pass import TO_A_PASS
 from tests.support.analyses import made_up_result
 from tests.support.bots import AGAINST_AI, ask, bot_lines, bot_of, private_answer
 from tests.support.fake_server import Client, FakeServer, Message, ScriptedEngines, virtual
@@ -152,6 +155,31 @@ async def test_questions_about_a_position_are_answered_alone() -> None:
         assert {arrow.get("kind", "best") for arrow in hint["arrows"]} == {"best"}
         assert len(room.engines.asks) == 1, "the result is kept"
         assert ben.of("answer") == []
+
+
+def test_a_hint_about_a_pass_has_no_mark() -> None:
+    """The weakest hint names a move without cells and does not mark it."""
+    position = load_game("othello").start()
+    for token in TO_A_PASS.split():
+        position = position.replay(token)
+    info = Info(5, 9, 60_000, 1, 1, ("pass",), (RootMove("pass", 9, line=("pass",)),))
+    answer = hint_answer(Findings(position, 8, Result("pass", info)), "piece")
+    assert (answer.text, answer.arrows) == ("There is not much choice: look at pass.", ())
+@virtual
+async def test_who_is_not_to_move_reads_for_which_side_the_moves_are() -> None:
+    """After one's own move the best move is the opponent's, and the answer says so."""
+    async with bot_room(seats=(MySeat(), OpenSeat()), help=True) as room:
+        ben = Client(room.hub, "ben")
+        await ben.ack(ben.join(room.room_id))
+        await ben.ack(ben.sit(room.room_id, 1))
+        await room.ada.ack(room.ada.move(room.room_id, 0, "b2"))
+        for text in ("/best", "/hint", "/hint piece"):
+            waiting = await room.ask(text)
+            to_move = await private_answer(ben, room.room_id, text)
+            assert waiting["text"] == f"Noughts to move. {to_move['text']}"
+        since = len(room.ada.messages)
+        await room.ada.ack(room.hint(1))
+        assert (await room.answer_about("hint", since))["text"].startswith("Noughts to move.")
 
 
 #: The games in which the turn can be passed, and the side that moves second.

@@ -5,30 +5,33 @@ A command of the bot that is not in HARMLESS counts as help with positions.
 
 from collections.abc import Callable
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
 from server.bot import registry
 from server.bot.api import Need
 from server.bot.commands import positions
-from server.commands import AiSeat, Command, Configure, Hint, LetAiPlay, Resign
+from server.commands import AiSeat, Command, Configure, Hint, LetAiPlay, Rematch, Resign
 from server.events import CAPABILITIES, Created, Occupant, Required, SeatTaken, parse_event_body
 from server.ids import IdentityId, RoomId
 from server.protocol.codes import Code
 from server.rooms import permissions
 from server.rooms.matches import start_event
-from server.rooms.model import Absence, Actor, Room
+from server.rooms.model import Absence, Actor
 from server.rooms.permissions import permitted, position_help, viewer_of
 from server.rooms.rules import _requirements
 from server.rooms.thinking import setting_of_match
 from server.settings import Settings
-from server.store.base import EVERYONE, Append, CommandKey, NewRoom, StoredEvent
+from server.store.base import EVERYONE, Append, CommandKey, NewRoom, StoredEvent, StoredMatch
+from server.web.thoughts import Thoughts
 from tests.support.bots import AGAINST_AI, bot_of
 from tests.support.fake_server import Client, FakeServer, Message, run_ready_tasks, virtual
 from tests.support.room_log import (
     ADA,
     BEN,
     CYD,
+    ROOM,
     LoggedRoom,
     add_ai,
     created,
@@ -74,30 +77,42 @@ def rated_on_one_screen() -> LoggedRoom:
     return played
 
 
-def taken_over() -> Room:
+def taken_over() -> LoggedRoom:
     """A match of two people in which the AI plays on for one who has gone."""
     played = seated()
     played.moves("a1 b1 a2")
     played.find_absence = lambda _: Absence(0, 0)
     played.do(ADA, plain(LetAiPlay))
-    return played.room
+    return played
+
+
+def with_help_changed(*, to: bool) -> LoggedRoom:
+    """The second match of two people in a room whose host has changed the help after the first."""
+    played = seated(help=not to)
+    played.do(ADA, plain(Resign))
+    played.do(ADA, Configure("c", "all", help=to))
+    played.do(ADA, plain(Rematch))
+    played.do(BEN, plain(Rematch))
+    return played
 
 
 #: The rooms whose running match forbids help.
-FORBIDDEN: dict[str, Callable[[], Room]] = {
-    "two people": lambda: seated().room,
+FORBIDDEN: dict[str, Callable[[], LoggedRoom]] = {
+    "two people": seated,
+    "two people, without help from now on": lambda: with_help_changed(to=False),
     "the AI plays on for a person": taken_over,
-    "rated, two people": lambda: rated((ADA, sit(0)), (BEN, sit(1))).fold(),
-    "rated, against an AI": lambda: rated((ADA, sit(0)), (ADA, add_ai(1))).fold(),
-    "rated, between AI seats": lambda: rated((ADA, add_ai(0)), (ADA, add_ai(1))).fold(),
-    "rated, on one screen": lambda: rated_on_one_screen().fold(),
+    "rated, two people": lambda: rated((ADA, sit(0)), (BEN, sit(1))),
+    "rated, against an AI": lambda: rated((ADA, sit(0)), (ADA, add_ai(1))),
+    "rated, between AI seats": lambda: rated((ADA, add_ai(0)), (ADA, add_ai(1))),
+    "rated, on one screen": rated_on_one_screen,
 }
 #: The rooms that allow it.
-ALLOWED: dict[str, Callable[[], Room]] = {
-    "two people with help": lambda: seated(help=True).room,
-    "against an AI": lambda: created(seats=AGAINST_AI).room,
-    "between AI seats": lambda: created(seats=BETWEEN_AI).room,
-    "one screen": lambda: created(one_screen=True).room,
+ALLOWED: dict[str, Callable[[], LoggedRoom]] = {
+    "two people with help": lambda: seated(help=True),
+    "two people, with help from now on": lambda: with_help_changed(to=True),
+    "against an AI": lambda: created(seats=AGAINST_AI),
+    "between AI seats": lambda: created(seats=BETWEEN_AI),
+    "one screen": lambda: created(one_screen=True),
 }
 
 
@@ -106,7 +121,7 @@ ALLOWED: dict[str, Callable[[], Room]] = {
 @pytest.mark.parametrize("name", HELPING)
 def test_no_command_helps_where_help_is_forbidden(name: str, kind: str, actor: Actor) -> None:
     """Each command that helps is refused to players, to the host and to spectators."""
-    room = FORBIDDEN[kind]()
+    room = FORBIDDEN[kind]().fold()
     refusal = registry.all_commands()[name].when(room, viewer_of(room, actor.identity))
     assert refusal is not None
     assert refusal.code in (Code.HELP_NONE, Code.SEAT_NONE)
@@ -138,7 +153,7 @@ def test_the_needs_of_a_command_say_when_it_is_refused(kind: str) -> None:
 @pytest.mark.parametrize("kind", FORBIDDEN)
 def test_no_hint_where_help_is_forbidden(kind: str) -> None:
     """Nobody may ask for a hint, and no list of commands has it."""
-    room = FORBIDDEN[kind]()
+    room = FORBIDDEN[kind]().fold()
     for actor in (ADA, BEN, CYD):
         assert Hint not in permitted(room, actor.identity, room.changed_ms, Settings())
 
@@ -146,10 +161,33 @@ def test_no_hint_where_help_is_forbidden(kind: str) -> None:
 @pytest.mark.parametrize("kind", ALLOWED)
 def test_help_where_it_is_allowed(kind: str) -> None:
     """Everyone may ask for a hint and for help against an AI, and where the room allows it."""
-    room = ALLOWED[kind]()
+    room = ALLOWED[kind]().fold()
     for actor in (ADA, CYD):
         assert position_help(room, viewer_of(room, actor.identity)) is None
         assert Hint in permitted(room, actor.identity, room.changed_ms, Settings())
+
+
+@pytest.mark.parametrize("kind", [*FORBIDDEN, *ALLOWED])
+@virtual
+async def test_a_request_about_a_match_is_refused_as_its_room_refuses_help(kind: str) -> None:
+    """A node that has only the log refuses to search a running match with the room's sentence, and
+    where the room helps it does not.
+    """
+    played = (FORBIDDEN | ALLOWED)[kind]()
+    room, match = played.fold(), played.match
+    fake = FakeServer()
+    await store_log(fake, played)
+    stored = StoredMatch(
+        match=match.id, room=room.id, game=room.game_id, number=match.number, options=b"{}",
+        seats=msgspec.json.encode(match.seats), start=match.start, rules="", first_v=match.first_v,
+        started_ms=0, last_v=None, finished_ms=None, plies=None, over=None,
+    )  # fmt: skip
+    thoughts = Thoughts(fake.ports("n1"))
+    refusal = position_help(room)
+    for _ in ("from the log", "from the cache"):
+        reason = await thoughts.reason_for_no_help(stored)
+        assert reason == (None if refusal is None else refusal.message)
+    assert await thoughts.reason_for_no_help(replace(stored, last_v=room.v)) is None
 
 
 def test_the_match_that_is_over_may_be_discussed() -> None:
@@ -185,15 +223,20 @@ def test_older_programs_do_not_play_rated_rooms() -> None:
 
 async def create_rated_room(fake: FakeServer) -> RoomId:
     """Stores a rated room of Ada's without players, as a program that can rate matches would."""
+    await store_log(fake, rated())
+    return ROOM
+
+
+async def store_log(fake: FakeServer, played: LoggedRoom) -> None:
+    """Stores the log of a room of Ada's."""
     events = tuple(
         StoredEvent(v, fake.now_ms(), EVERYONE, body)
-        for v, (_, body) in enumerate(rated().log, start=1)
+        for v, (_, body) in enumerate(played.log, start=1)
     )
     key = CommandKey(ADA.identity, "c")
-    first = Append("rated", 0, events, "n1", None, key)
+    first = Append(ROOM, 0, events, "n1", None, key)
     room = NewRoom(first, "tic-tac-toe", True, ADA.identity, key.id, fake.now_ms())
     assert await fake.store.logs.create_room(room) is None
-    return RoomId("rated")
 
 
 @pytest.mark.parametrize("is_rated", [False, True], ids=["casual", "rated"])
@@ -241,7 +284,7 @@ def test_a_bot_that_forgets_the_condition_is_found(monkeypatch: pytest.MonkeyPat
     """With a condition that never refuses, the tests above fail: the planted fault is found."""
     monkeypatch.setattr(permissions, "position_help", lambda room, viewer=None: None)
     monkeypatch.setattr(positions, "has_null_moves", lambda game, options: True)
-    room = FORBIDDEN["two people"]()
+    room = FORBIDDEN["two people"]().fold()
     viewer = viewer_of(room, IdentityId("ada"))
     assert permissions.hint(room, viewer) is None
     for name in HELPING:

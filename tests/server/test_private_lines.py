@@ -31,7 +31,10 @@ from tests.support.room_log import chat as line
 #: A word that no message to another person may have.
 CANARY = "xyzzycanary"
 #: Lines to the bot whose answers are private.
-LINES = (f"/help {CANARY}", f"/{CANARY}", f"/hint {CANARY}", f"/coach on {CANARY}")
+LINES = (
+    f"/help {CANARY}", f"/{CANARY}", f"/hint {CANARY}", f"/coach on {CANARY}",
+    f"@bot what should I play {CANARY}", f"bot, {CANARY}",
+)  # fmt: skip
 
 
 @virtual

@@ -17,6 +17,7 @@ import aiomqtt
 import msgspec
 import pytest
 
+from engine.dispatch.dispatcher import TRIES, WorkersLost
 from engine.rules.registry import load_game
 from engine.search.job import Info, Job, Limit, Load, Result, RootMove, RulesChanged, SearchFailed
 from server.bus import work
@@ -489,6 +490,28 @@ async def test_a_search_that_failed_after_its_progress() -> None:
         with pytest.raises(SearchFailed, match="usable answer"):
             await network.search()
         assert now_s() == started_s
+
+
+@pytest.mark.parametrize("worker_count", [1, 2])
+@virtual
+async def test_a_search_that_workers_have_lost(worker_count: int) -> None:
+    """A worker whose processes died over a search says so, and the search goes to another one.
+
+    When it is lost TRIES times, the error says that the workers were lost, not that it failed.
+    """
+    async with open_memory_network(MemoryBroker()) as network:
+        for _ in range(worker_count):
+            worker = await network.add_worker()
+            worker.script = lambda command: [
+                work.Refused(command.id, command.attempt, "failed", "3 workers died", lost=True)
+            ]
+        if worker_count == 1:
+            with pytest.raises(WorkersLost, match=f"{TRIES} workers"):
+                await network.search()
+            assert len(worker.commands) == TRIES
+        else:
+            worker.script = answers("f")
+            assert (await network.search()).move == "f"
 
 
 async def test_two_workers_with_different_games(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from engine.dispatch.dispatcher import TRIES, QueueFull, WorkersLost
 from engine.pool.quarantine import MAX_PAUSE_S
 from engine.rules.registry import load_game
 from engine.search.job import GameQuarantined, Job, RulesChanged, SearchFailed
@@ -28,6 +29,7 @@ from tests.support.fake_server import (
     run_ready_tasks,
     virtual,
 )
+from tests.support.search_places import pool_places
 from tests.support.two_players import AI1, ME
 
 # --- the AI's seat --------------------------------------------------------------------------------
@@ -158,12 +160,15 @@ async def test_two_ais_play_to_the_end() -> None:
 
 @virtual
 async def test_an_ai_that_fails_ends_the_match() -> None:
-    """A search that fails twice ends the match as a failure.
+    """A search that fails twice, or is lost for MAX_LOST_WAIT_S, ends the match as a failure.
 
     A mismatch of the rules and an unexpected exception are not retried.
     """
     for error, tries in (
-        (SearchFailed("the worker died"), 2),
+        (SearchFailed("the rules raised"), 2),
+        (WorkersLost("3 workers died"), 8),
+        (QueueFull("256 searches are waiting already"), 8),
+        (GameQuarantined("for a minute, again and again", 60.0), 6),
         (RulesChanged("other rules"), 1),
         (RuntimeError("a defect"), 1),
     ):
@@ -174,6 +179,7 @@ async def test_an_ai_that_fails_ends_the_match() -> None:
 
         fake.engines.answer = fail
         async with against_ai(fake, (AI1, ME)) as (_, _, ada):
+            await asyncio.sleep(ai.MAX_LOST_WAIT_S)  # lost searches are tried again after pauses
             over = await ada.until(
                 lambda m: (
                     (m["t"] == "snapshot" and m["match"].get("over")) or m.get("kind") == "finished"
@@ -210,10 +216,48 @@ async def test_an_ai_waits_for_the_end_of_a_short_quarantine() -> None:
             if left_s == 50:
                 assert event["kind"] == "moved"
                 assert waited_s >= 50
-                assert "waits: the server was too busy to search this game" in waits
+                why = "waits: the last searches of this game were lost; next try in"
+                counts = [wait for wait in waits if wait.startswith(why)]
+                assert counts[:2] == [f"{why} 50 s", f"{why} 49 s"]
+                assert counts[-1] == f"{why} 1 s"
             else:
                 assert (event["kind"], event["how"]) == ("finished", "failure")
                 assert waited_s < 50
+
+
+@pytest.mark.parametrize(("lost", "quarantines"), [(2, 0), (3, 1), (4, 2), (5, 2)])
+@virtual
+async def test_a_match_outlives_lost_searches(
+    lost: int, quarantines: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Searches whose workers die are tried again, through the pool's first two quarantines.
+
+    The third one, which is long, ends the match.
+    """
+    async with pool_places(1, monkeypatch) as places:
+        fake = FakeServer()
+        fake.engines = places.engines
+        async with fake.hub() as hub:
+            ada = Client(hub, "ada")
+            room = await ada.create("connect-four", seats=(AI1, ME))
+            await ada.ack(ada.join(room))
+            begun_s = asyncio.get_running_loop().time()
+            for _ in range(lost * TRIES):
+                await (await places.next_attempt()).die()
+            if lost == 5:
+                over = await ada.event("finished")
+                assert (over["how"], len(places.sent)) == ("failure", 5 * TRIES)
+                assert over["reason"].endswith("too many searches of this game failed")
+            else:
+                await (await places.next_attempt()).answer(3)
+                assert (await ada.event("moved"))["seat"] == 0
+            waits = [m.get("wait", "") for m in ada.of("thinking")]
+            assert "waits: the last search was lost; next try in 2 s" in waits
+            gone = [
+                wait for wait in waits if wait.startswith("waits: the last searches of this game")
+            ]
+            assert bool(gone) == (quarantines > 0)
+            assert asyncio.get_running_loop().time() - begun_s >= (0, 60, 180)[quarantines]
 
 
 @pytest.mark.parametrize("move", ["z9", "b2", "", "\u202e"])

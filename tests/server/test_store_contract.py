@@ -22,7 +22,6 @@ from server.store.base import (
     StoredEvent,
     StoreError,
     Thought,
-    entry_changed_ms,
 )
 from tests.support.log_entries import (
     NOW_MS,
@@ -34,6 +33,7 @@ from tests.support.log_entries import (
     new_room,
     started,
 )
+from tests.support.memory_store import entry_changed_ms
 from tests.support.store_backends import result_of
 
 # --- the log --------------------------------------------------------------------------------------

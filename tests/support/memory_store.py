@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from server.ids import IdentityId, MatchId, RoomId
 from server.store.base import (
     DUE_PAGE,
+    KEPT_CHANGE_MS,
     MAX_HEARTBEAT_MS,
     NO_NODE,
     Append,
@@ -46,7 +47,6 @@ from server.store.base import (
     Thought,
     day_of,
     early_bound,
-    entry_changed_ms,
     match_page,
     wall_clock_ms,
 )
@@ -61,6 +61,15 @@ from server.store.match_filter import (
 )
 from server.store.people import shown_event, shown_identity, shown_match, shown_room
 from tests.support.memory_analyses import AnalysisTables, MemoryAnalyses
+
+
+def entry_changed_ms(was_listed: bool, stored_ms: int, listed: bool, at_ms: int) -> int:
+    """The rule of `server.store.base.ENTRY_CHANGED_MS`: the `changed_ms` of a room's row after an
+    entry at a time.
+    """
+    if not was_listed and not listed and stored_ms >= at_ms - KEPT_CHANGE_MS:
+        return stored_ms
+    return at_ms
 
 
 @dataclass(slots=True)

@@ -162,9 +162,13 @@ def plyroom(*arguments: str) -> list[str]:
 
 @contextmanager
 def on_a_terminal(
-    command: list[str], env: Mapping[str, str], columns: int = 80, rows: int = 24
+    command: list[str],
+    env: Mapping[str, str],
+    columns: int = 80,
+    rows: int = 24,
+    folder: Path = Path("/"),
 ) -> Iterator[Screen]:
-    """Runs a program as the foreground process of a terminal of its own."""
+    """Runs a program in a folder, as the foreground process of a terminal of its own."""
     controller, terminal = pty.openpty()
     termios.tcsetwinsize(terminal, (rows, columns))
     process = subprocess.Popen(
@@ -173,7 +177,7 @@ def on_a_terminal(
         stdout=terminal,
         stderr=terminal,
         env=env,
-        cwd="/",
+        cwd=folder,
         start_new_session=True,
     )
     os.close(terminal)

@@ -50,7 +50,8 @@ async def activate_in_view(page: Page, control: Locator, *, touch: bool) -> None
 async def test_a_teacher_s_hour(
     chromium: Browser, server: ServerProcess, screen: dict[str, Any]
 ) -> None:
-    """Two clicks without scrolling lead from the printed address to the lesson of the alpha cut.
+    """Two clicks without scrolling lead from the printed address to the first lesson, and one from
+    the list of lessons to the alpha cut.
 
     The class's own tree is a link that opens at the same step in another browser. Each tree and
     lesson of the hour prints on one sheet.
@@ -62,8 +63,14 @@ async def test_a_teacher_s_hour(
         await activate_in_view(
             page, page.get_by_role("link", name="Learn", exact=True), touch=touch
         )
-        await activate_in_view(page, page.get_by_role("link", name="4. Alpha cut"), touch=touch)
-        await expect(page.locator("h1")).to_have_text("Alpha cut")
+        first = page.get_by_role("link", name="What is minimax?", exact=True)
+        await activate_in_view(page, first, touch=touch)
+        heading = page.get_by_role("heading", level=1)
+        await expect(heading).to_have_text("What is minimax?")
+        await page.get_by_role("link", name="All lessons").click()
+        await page.get_by_role("link", name="8. Alpha cut").click()
+        await expect(heading).to_have_text("Alpha cut")
+        await page.keyboard.press("End")
         await expect(page.locator(".runs .sentence")).to_contain_text("It visited 4 of the 6")
         await page.get_by_role("link", name="All lessons").click()
         await page.get_by_role("link", name="Search a position or a tree of your own").click()
@@ -98,7 +105,7 @@ async def test_a_pupil_does_the_exercise_on_a_phone(
     async with people(chromium, server.url, PHONE) as (pupil,):
         page = pupil.page
         await page.goto(f"{server.url}/learn")
-        await page.get_by_role("link", name="5. Beta cut").tap()
+        await page.get_by_role("link", name="9. Beta cut").tap()
         figure = page.locator(".figure-exercise")
         await figure.locator("[data-leaf=F]").tap()
         await expect(figure.locator(".hints")).to_have_count(0)
@@ -115,7 +122,7 @@ async def test_a_pupil_does_the_exercise_on_a_phone(
         await figure.get_by_role("button", name="Check").tap()
         await expect(figure.get_by_text("All right")).to_be_visible()
         await page.get_by_role("link", name="All lessons").tap()
-        card = page.get_by_role("link", name="5. Beta cut")
+        card = page.get_by_role("link", name="9. Beta cut")
         await expect(card.locator(".score")).to_have_text("solved")
 
 

@@ -130,7 +130,7 @@ def test_a_match_played_alone_is_kept_and_goes_on(env: dict[str, str]) -> None:
     assert not (folder / "plyroom.address").exists()
     _, _, advice = second.text.partition("The match is not over. To go on:")
     command = shlex.split(advice.removesuffix("Stopped.\n"))
-    with on_a_terminal(plyroom(*command[1:]), env) as again:
+    with on_a_terminal(command, env) as again:
         again.expect("You hold a seat here: Crosses.")
         again.expect("\x1b[31mX\x1b[0m")
         again.expect("Your move")
@@ -148,8 +148,8 @@ def test_a_match_that_was_stored_can_be_replayed(env: dict[str, str], tmp_path: 
         env, "play", "tic-tac-toe", "--level", "1", "--side", "second", "--data", data, typed=typed
     )
     assert done.returncode == 0, done.stderr
-    command = done.stderr.strip().splitlines()[-1].removeprefix("Replay: plyroom ").split()
-    replayed = run(env, *command)
+    _, _, command = done.stderr.strip().splitlines()[-1].partition(" -m client ")
+    replayed = run(env, *shlex.split(command))
     assert replayed.returncode == 0, replayed.stderr
     assert moves_of(replayed.stdout) == moves_of(done.stdout)
     result = replayed.stdout.rstrip().splitlines()[-1]
@@ -164,7 +164,7 @@ def test_a_match_on_a_given_server_and_its_replay_in_all_forms(
     moves = ["2x1", "2x2", "1x1", "2x3"] * 2
     done = run(env, "play", "sticks", "--level", "2", *arguments, typed="\n".join(moves))
     assert done.returncode == 0, done.stderr
-    link = done.stderr.strip().splitlines()[-1].removeprefix("Replay: plyroom replay ")
+    _, _, link = done.stderr.strip().splitlines()[-1].partition(" replay ")
     plies = len(moves_of(done.stdout))
 
     whole = run(env, "replay", link)
@@ -227,7 +227,8 @@ def test_the_end_of_the_input_before_the_end_of_the_match_fails(
     done = run(env, "play", "tic-tac-toe", "--url", url, typed="b2\n")
     assert done.returncode == 1
     assert "the input ended before the match was over" in done.stderr
-    assert f"The match is not over. To go on:\n  plyroom join {url}/room/" in done.stderr
+    assert "The match is not over. To go on:\n  " in done.stderr
+    assert f" -m client join {url}/room/" in " ".join(done.stderr.split())
 
 
 def test_the_client_ends_without_a_traceback_when_its_output_is_closed(
@@ -438,7 +439,7 @@ def test_two_terminals_play_and_a_third_watches(tmp_path: Path, url: str) -> Non
     with on_a_terminal(play, ada) as first:
         link = room_link(first)
         assert link.startswith(f"{url}/room/")
-        first.expect("Send the link to your opponent")
+        first.expect("Only this computer can open the link")
         with (
             on_pipes(plyroom("watch", link), bob) as third,
             on_pipes(plyroom("join", link, "--name", "Bob"), bob) as second,
@@ -502,6 +503,9 @@ def test_a_room_that_does_not_exist(env: dict[str, str], url: str) -> None:
         done = run(env, command, f"{url}/room/nosuchroom")
         assert (done.returncode, done.stdout) == (1, "")
         assert "there is no such room" in done.stderr
+        assert f" -m client rooms --url {url}` lists the public ones" in " ".join(
+            done.stderr.split()
+        )
     done = run(env, "replay", f"{url}/match/nosuchmatch")
     assert (done.returncode, done.stdout) == (1, "")
     assert "there is no such match" in done.stderr

@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from client.address import parse_address
+from client.api import fetch_installation
+from server.address_file import ServerAddress, announced_address
 from tests.support.pseudo_terminal import Screen, environ, on_a_terminal, plyroom
 from tests.system.test_terminal import CELLS, moves_of, run, serve
 
@@ -16,9 +19,7 @@ MOVES = (("e2e4",), ("d1h5",), ("h5f7", "h5g6", "a2a3"))
 PROMPT = "Your move (or help) > "
 PROGRESS = re.compile(r"(\d+) of (\d+) positions")
 #: The command that plays the worst mistake differently, with its match and its ply.
-WAY_ON = re.compile(
-    r"To play something better than .*: plyroom (play chess --from \S+ --ply \d+.*)"
-)
+WAY_ON = re.compile(r"To play something better than .*: .*(play chess --from \S+ --ply \d+.*)")
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +58,7 @@ def play_with_help(screen: Screen) -> str:
     screen.expect("rematch or quit > ")
     screen.type("quit")
     assert screen.wait_for_end() == 0
-    return str(re.findall(r"Analysis: plyroom analyse (\S+)", screen.text)[0])
+    return str(re.findall(r"Analysis: .* analyse\s+(\S+)", screen.text)[0])
 
 
 def test_a_player_learns_from_a_match_on_a_terminal(
@@ -105,7 +106,7 @@ def test_only_a_position_of_the_same_game_that_goes_on_can_be_played(
     env = environ(tmp_path)
     done = run(env, "play", "tic-tac-toe", "--level", "1", "--url", url, typed="\n".join(CELLS))
     assert done.returncode == 0, done.stderr
-    link = re.findall(r"Replay: plyroom replay (\S+)", done.stderr)[0]
+    link = re.findall(r"Replay: .* replay (\S+)", done.stderr)[0]
     for arguments, code, reason in (
         (("chess", "--from", link), 1, "that is a match of Tic-tac-toe, not of Chess"),
         (("tic-tac-toe", "--from", f"{link}?ply={len(moves_of(done.stdout))}"), 1, "is over in"),
@@ -118,3 +119,22 @@ def test_only_a_position_of_the_same_game_that_goes_on_can_be_played(
     assert after.returncode == 0, after.stderr
     assert len(moves_of(after.stdout)) <= 7
     assert re.search(r"^1. Crosses: ", after.stdout, re.MULTILINE)
+
+
+def test_a_match_on_the_server_that_runs_here_says_who_sees_it(url: str, tmp_path: Path) -> None:
+    """With the id of a match to begin from too, which names no server."""
+    env = environ(tmp_path)
+    done = run(env, "play", "tic-tac-toe", "--level", "1", "--url", url, typed="\n".join(CELLS))
+    match = done.stderr.rstrip().rpartition("/match/")[2]
+    installation = fetch_installation(parse_address(url))
+    assert installation is not None
+    (tmp_path / "data").mkdir()
+    play = plyroom("play", "tic-tac-toe", "--from", match, "--ply", "2", "--level", "1")
+    with (
+        announced_address(tmp_path / "data", ServerAddress(url, installation)),
+        on_a_terminal(play, env, folder=tmp_path) as screen,
+    ):
+        screen.expect(f"You play on the server that runs here, {url}, where all see the match.")
+        screen.expect("Your move")
+        screen.press("C")
+        assert screen.wait_for_end() == 1

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Sequence
 
+from msgspec.structs import replace
+
 from engine.game import Position
 from engine.null_move import NoNullMove, has_null_moves, null_move
 from engine.search.job import Result
@@ -86,7 +88,8 @@ def best(ask: Ask) -> Answer | Search:
 
     def answer(findings: Findings) -> Answer:
         text = english.best_move(findings.best)
-        return Answer(text, arrows=findings.arrows(count=1), candidates=findings.candidates[:1])
+        shown = Answer(text, arrows=findings.arrows(count=1), candidates=findings.candidates[:1])
+        return with_turn(findings, ask.viewer.seat, shown)
 
     return _search(ask, answer)
 
@@ -100,7 +103,8 @@ def best(ask: Ask) -> Answer | Search:
 def hint(ask: Ask) -> Answer | Search:
     """Helps as much as the word after it says: which piece, which move, or the best moves."""
     what = ask.words[0] if ask.words and ask.words[0] in ("piece", "move") else "moves"
-    return _search(ask, lambda findings: hint_answer(findings, what))
+    seat = ask.viewer.seat
+    return _search(ask, lambda findings: with_turn(findings, seat, hint_answer(findings, what)))
 
 
 @command(
@@ -133,18 +137,19 @@ def threat(ask: Ask) -> Answer | Search:
 def hint_answer(findings: Findings, what: str) -> Answer:
     """The hint of this level: "piece" names a piece, "move" the best move, "moves" the best three.
 
-    In a game whose moves place pieces, "piece" names and marks three cells or moves, one of which
-    is the best move: in the order of their names and marked alike.
+    In a game whose moves place pieces, and where the rules do not say which piece it is, "piece"
+    names and marks three cells or moves, one of which is the best move: in the order of their names
+    and marked alike. A move without cells, such as a pass, is only named.
     """
     if what == "piece":
         piece = findings.piece()
-        texts = [each.text for each in findings.candidates]
-        marked = [findings.candidates[0].cells[:1]]
-        if not piece:
-            in_order = sorted(findings.candidates, key=lambda each: each.text)
-            marked = [each.cells for each in in_order]
-        marks = tuple([Arrow(cells) for cells in marked])
-        return Answer(english.piece_hint(piece, texts), arrows=marks)
+        in_order = sorted(findings.candidates, key=lambda each: each.text)
+        text = english.piece_hint(piece, [each.text for each in in_order])
+        if piece:
+            marks = [Arrow(findings.candidates[0].cells[:1])]
+        else:
+            marks = [Arrow(each.cells) for each in in_order if each.cells]
+        return Answer(text, arrows=tuple(marks))
     if what == "move":
         text = english.best_move(findings.best)
         return Answer(text, arrows=findings.arrows(count=1), candidates=findings.candidates[:1])
@@ -162,6 +167,13 @@ def _search(ask: Ask, answer: Callable[[Findings], Answer]) -> Answer | Search:
         return answer(Findings(position, match.ply, result))
 
     return Search(hint_job(ask.room, match), then)
+
+
+def with_turn(findings: Findings, seat: int | None, answer: Answer) -> Answer:
+    """The answer; a player whose turn it is not reads first for which side the moves are."""
+    if seat in (None, findings.turn):
+        return answer
+    return replace(answer, text=f"{findings.side} to move. {answer.text}")
 
 
 def _position(ask: Ask) -> Position | None:

@@ -11,10 +11,10 @@ class Connections:
     """The connections of this node by identity, and the people of whom other nodes say that they
     are connected there.
 
-    A room *seeks* the players who have no connection to it; it is called when one of them comes to
-    the server or goes. Only the sought are asked for on the other nodes: at once and with every
-    sweep. What they answer is a hint for people to read, and no rule depends on it: a connection on
-    another node may be reported for two sweeps after its end.
+    A room in which a player is *seeks* the other player, who has no connection to it; it is called
+    when that one comes to the server or goes. Only the sought are asked for on the other nodes: at
+    once and with every sweep. What they answer is a hint for people to read, and no rule depends on
+    it: a connection on another node may be reported for two sweeps after its end.
     """
 
     def __init__(self, ports: Ports) -> None:

@@ -44,6 +44,11 @@ class Followers:
         """Whether a connection of this node follows the room."""
         return follower in self._followers
 
+    @property
+    def has_player(self) -> bool:
+        """Whether a player follows the room on this node."""
+        return any(self._followers.values())
+
     def is_elsewhere(self, identity: str) -> bool:
         """Whether a player has a connection to the room on another node."""
         return any(identity in report.identities for report in self._remote_reports.values())

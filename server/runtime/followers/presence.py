@@ -4,8 +4,10 @@ import asyncio
 from collections.abc import Callable, Container
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from server.bus.base import PageClosed, PresenceReport
+from server.events import Occupant
 from server.ids import IdentityId, RoomId
 from server.ports import Follower, Ports
 from server.protocol import messages as wire
@@ -18,6 +20,7 @@ from server.runtime.followers.followers import Followers
 
 #: Shared by the rooms from which nobody has gone: a node may have 10,000 rooms. Never changed.
 NOBODY_GONE: dict[str, int] = {}
+#: What a room seeks that seeks nobody.
 NOBODY_SOUGHT: frozenset[str] = frozenset()
 
 #: Changes of presence within this time are sent together, in seconds.
@@ -25,14 +28,20 @@ PRESENCE_DELAY_S = 0.1
 
 
 class _Presence(Struct, frozen=True):
-    """What a `presence` message says. It has times in ms of `Ports.uptime_ms`, since the time that
-    is left differs from message to message.
+    """What a `presence` message says to players. It has times in ms of `Ports.uptime_ms`, since
+    the time that is left differs from message to message.
     """
 
     seats: tuple[bool, ...]
     watching: int
     claimable_at_ms: tuple[int | None, ...]
     elsewhere: tuple[int, ...]
+    #: The holders of the seats: a change of them makes players of spectators, and the reverse.
+    holders: tuple[Occupant | None, ...]
+
+    def as_seen(self, is_player: bool) -> "_Presence":
+        """What it says to a player or to a spectator, who does not read who is elsewhere."""
+        return self if is_player or not self.elsewhere else replace(self, elsewhere=())
 
 
 def _do_nothing() -> None:
@@ -85,7 +94,7 @@ class Presence:
         #: While the room waits for a player: since when each person of a seat has no connection, in
         #: ms of `Ports.uptime_ms`.
         self._gone_since_ms: dict[str, int] = NOBODY_GONE
-        #: The people of the seats who have no connection to the room.
+        #: The people whom `_seek` seeks: the absent players, while another player is here.
         self._sought: frozenset[str] = NOBODY_SOUGHT
         #: What the followers received that joined after `_last` was sent.
         self._joined_with: dict[Follower, _Presence] = {}
@@ -100,8 +109,8 @@ class Presence:
 
         The follower receives the next presence message only if it differs from this one.
         """
-        presence = self._joined_with[follower] = self._presence(room)
-        return self._message(presence)
+        presence = self._joined_with[follower] = self._update(room)
+        return self._message(presence.as_seen(room.has_player(follower.identity)))
 
     def on_page_closed(self, identity: IdentityId) -> None:
         """Notes that a player has closed the page, and reports it to the other nodes, unless the
@@ -174,7 +183,8 @@ class Presence:
         if self._timer is not None:
             self._timer.cancel()
 
-    def _presence(self, room: Room) -> _Presence:
+    def _update(self, room: Room) -> _Presence:
+        """Notes who has gone, seeks those who have, and returns the presence of now."""
         present = self.followers.identities()
         self.absences.update(room, present)
         self._note_gone(room, present)
@@ -185,17 +195,20 @@ class Presence:
         absent = {
             seat: occupant.identity
             for seat, (occupant, is_here) in enumerate(zip(room.seats, seats, strict=True))
-            if occupant is not None and not is_here and len(self.followers)
+            if occupant is not None and not is_here
         }
+        if not self.followers.has_player:  # whoever else reads does not learn who is on the server
+            absent = {}
         self._seek(frozenset(absent.values()) if absent else NOBODY_SOUGHT)
         elsewhere = [seat for seat, each in absent.items() if self._connections.has(each)]
         return _Presence(
-            seats, self.followers.watching, self.absences.claimable_at_ms(room), tuple(elsewhere)
-        )
+            seats, self.followers.watching, self.absences.claimable_at_ms(room), tuple(elsewhere),
+            room.seats,
+        )  # fmt: skip
 
     def _seek(self, identities: frozenset[str]) -> None:
-        """Seeks these people from now on, and nobody else: the followers read who of them has a
-        connection to the server.
+        """Seeks these people from now on, and nobody else: the players who are here read who of
+        them has a connection to the server.
         """
         before, self._sought = self._sought, identities
         if before != identities:
@@ -221,14 +234,18 @@ class Presence:
         room = self._get_room()
         if room is None:
             return
-        presence = self._presence(room)
+        presence = self._update(room)
         last, self._last = self._last, presence
         joined_with, self._joined_with = self._joined_with, {}
-        message = Outbound(self._message(presence))
-        for follower, _ in self.followers:
-            if joined_with.get(follower, last) != presence:
-                follower.send_ephemeral(message)
-        if presence == last:
+        public = presence.as_seen(is_player=False)
+        to_players = Outbound(self._message(presence))
+        to_spectators = to_players if public is presence else Outbound(self._message(public))
+        for follower, is_player in self.followers:
+            before = joined_with.get(follower, last)
+            if before is None or before.as_seen(is_player) != presence.as_seen(is_player):
+                follower.send_ephemeral(to_players if is_player else to_spectators)
+        # Nor does a message to the lobby's watchers tell when a player comes to the server.
+        if last is not None and last.as_seen(is_player=False) == public:
             return
         self._on_change(self._room_id)
         if last is None or presence.claimable_at_ms != last.claimable_at_ms:

@@ -30,9 +30,8 @@ MOVED_ROOM_S = 2.0
 class OpenRooms:
     """Opens rooms within the limits of memory, and closes idle ones.
 
-    `observers` are those of all rooms, `flow` is the bus's, `connections` are all of
-    this node. `on_presence_change` is called with the
-    id of a room whose followers have changed.
+    `observers` are those of all rooms, `flow` is the bus's, `connections` are all of this node.
+    `on_presence_change` is called with the id of a room whose followers have changed.
     """
 
     def __init__(

@@ -457,7 +457,7 @@ class RoomRunner:
 
         It waits for the commands that arrived in time and that the store did not answer.
         """
-        deadline_ms, v = self._tick_ms(), self._log.state.v
+        deadline_ms, v = self._tick_ms(self._log.due_ms), self._log.state.v
         if deadline_ms is None or at_ms < deadline_ms or self._retry_wait_ms():
             return
         tick = Tick(f"tick:{v}", at_ms)
@@ -528,10 +528,7 @@ class RoomRunner:
         # An AI's work is due at once, and a deadline after the last event.
         if self._ai.is_busy or (due_ms is not None and due_ms <= room.changed_ms):
             self._ai.update(room, self._log.is_responsible)
-        tick_ms = due_ms
-        # A time after the last event is that of a tick; what is due at once may be other work.
-        if due_ms is not None and (due_ms <= room.changed_ms or room.v == self._refused_tick_v):
-            tick_ms = self._tick_ms()
+        tick_ms = self._tick_ms(due_ms)
         change_ms = self._permissions.next_change_ms
         if tick_ms is not None:
             # If the clock was set back, the last event is in the future, and the wait starts then.
@@ -552,11 +549,15 @@ class RoomRunner:
         end_ms = self._log.retries_end_ms
         return 0 if end_ms is None else max(0, end_ms - self._ports.uptime_ms())
 
-    def _tick_ms(self) -> int | None:
-        """Returns the time of this node's next tick; None for never, or if the rules refused it."""
-        if self._log.state.v == self._refused_tick_v:
+    def _tick_ms(self, due_ms: int | None) -> int | None:
+        """Returns the time of the next tick where the log is due at `due_ms` on this node; None for
+        never, or if the rules refused it.
+        """
+        room = self._log.state
+        if due_ms is None or room.v == self._refused_tick_v:
             return None
-        return self._log.next_deadline_ms
+        # A time after the last event is that of a tick; what is due at once may be other work.
+        return due_ms if due_ms > room.changed_ms else self._log.next_deadline_ms
 
     def _submit_own(self, item: Request | Wake) -> None:
         """Puts a command of the server, or a wake-up, into the mailbox.

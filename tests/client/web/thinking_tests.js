@@ -229,5 +229,8 @@ test("a search that waits for its game to be compiled says how far that is, also
     assertEqual(state({ state: "warming", ready: 40 }), "getting ready 40 %");
     assertEqual(state({ state: "queued", ready: 7 }), "getting ready 7 %");
     assertEqual(state({ state: "queued", ready: null }), "about to think");
-    assertEqual(state({ state: "queued", ready: null, wait: "waits for a free search process" }), "waits for a free search process");
+    for (const ready of [null, 7]) {
+        assertEqual(state({ state: "queued", ready, wait: "waits for a free search process" }), "waiting");
+        assertEqual(document.querySelector(".empty")?.textContent, "Yellow waits for a free search process.");
+    }
 });

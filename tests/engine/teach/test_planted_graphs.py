@@ -7,7 +7,7 @@ import pytest
 
 from engine.teach.algorithms import cost, deepening, table
 from engine.teach.lessons import catalogue, efficiency, lesson, quiz
-from engine.teach.output import drawing, snapshot, stepping, style, svg, text
+from engine.teach.output import drawing, machine, snapshot, stepping, style, svg, text
 from engine.teach.states import graph, graph_text
 from tests.engine.teach import test_cost, test_drawings, test_graphs, test_lessons, test_stepping
 
@@ -107,7 +107,7 @@ FAULTS: list[tuple[str, Check, ModuleType, str, str]] = [
     (
         "arrows upwards",
         for_ten_seeds(test_drawings.test_a_graph_without_cycles_goes_down),
-        svg,
+        machine,
         *("max(level[target], level[name] + 1)", "level[target]"),
     ),
     ("back too far", test_stepping.test_the_keys, stepping, "max(index - 1, 0)", "index - 2"),

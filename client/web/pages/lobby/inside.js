@@ -64,7 +64,9 @@ export function drawLatest(latest, now_ms) {
         h("h2", { class: "latest" }, latest?.length ? "Just finished" : "Replays", h("a", { href: "/replays" }, "All replays")),
         latest?.length
             ? h("ul", { class: "card list matches" }, latest.map((match) => drawMatch(match, now_ms)))
-            : h("p", { class: "muted empty" }, "Public matches come here when they are over: move by move, with what the AI thought and an analysis."),
+            : latest === null
+              ? h("p", { class: "muted empty awaited" }, "Loading the matches…")
+              : h("p", { class: "muted empty" }, "Public matches come here when they are over: move by move, with what the AI thought and an analysis."),
     );
 }
 

@@ -103,7 +103,7 @@ export class LobbyPage {
     }
 
     onReconnect() {
-        if (this.#games === null) void this.#load();
+        if (this.#games === null || this.#latest === null) void this.#load();
     }
 
     onKey() {}
@@ -131,8 +131,8 @@ export class LobbyPage {
             this.#app.update();
             shown.topics = this.#topics = await listLessons();
         } catch (error) {
-            // Without a connection the frame says so already.
-            if (this.#app.session.status.state === "open") this.#app.toast(error instanceof Error ? error.message : String(error));
+            // The frame says already that the connection is lost; the page loads again when it is back.
+            if (this.#app.session.status.state !== "lost") this.#app.toast(error instanceof Error ? error.message : String(error));
         }
         this.#app.update();
     }

@@ -44,7 +44,7 @@ export function statusText(model, room) {
 function doing(thought) {
     if (thought?.state === "absent") return "waits for an engine";
     const isWaiting = thought?.state === "warming" || thought?.state === "queued";
-    return isWaiting && thought.ready != null ? `is getting ready: ${thought.ready} %` : "is thinking";
+    return isWaiting && thought.ready != null && !thought.wait ? `is getting ready: ${thought.ready} %` : "is thinking";
 }
 
 /** For whom the seat was not meant. */

@@ -67,7 +67,8 @@ export class RoomFeedback {
         const line = logLine(event, room, seat);
         if (line !== null) this.#addLine(event.v, line);
         const isMine = event.kind === "barred" && event.identity === this.#app.model.you?.identity;
-        const toast = isMine ? BARRED_TEXT : toastText(event, room, seat);
+        if (isMine) this.#app.announce(BARRED_TEXT); // which the status shows
+        const toast = toastText(event, room, seat);
         if (toast !== null) this.#app.toast(toast);
     }
 

@@ -15,13 +15,13 @@ import { countText, durationText, moveNumber, numberedMove, scoreText } from "..
 const STATE_TEXTS = { absent: "no engine", warming: "getting ready", queued: "about to think", searching: "thinking", done: "" };
 
 /**
- * The state of a search: "getting ready 40 %", "waits for a free search process", "thinking".
+ * The state of a search: "waiting", "getting ready 40 %", "thinking".
  * @param {Thought} thought
  */
 function stateText({ state, ready, wait }) {
+    if (wait) return "waiting";
     const isWaiting = state === "warming" || state === "queued";
-    if (isWaiting && ready != null) return `${STATE_TEXTS.warming} ${ready} %`;
-    return wait || STATE_TEXTS[state];
+    return isWaiting && ready != null ? `${STATE_TEXTS.warming} ${ready} %` : STATE_TEXTS[state];
 }
 /** A score of this size or more fills its bar in the engine's table. */
 const FULL_BAR_SCORE = 100;
@@ -135,6 +135,7 @@ export class ThinkingPanel {
         if (thought === null) return h("p", { class: "muted empty" }, empty);
         if (thought.state === "absent")
             return h("p", { class: "muted empty" }, "No engine is connected. The match continues when one connects.");
+        if (thought.wait) return h("p", { class: "muted empty" }, `${side} ${thought.wait}.`);
         if (thought.withheld) return h("p", { class: "muted empty" }, thought.withheld);
         const { assessment } = thought;
         if (thought.depth === 0 && !assessment) return h("p", { class: "muted empty" }, "…");

@@ -1,0 +1,22 @@
+"""How the user types this program, for the commands that it prints."""
+
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+#: The file that `python -m client` runs.
+MAIN_FILE = Path(__file__).resolve().with_name("__main__.py")
+
+
+def program() -> str:
+    """How the user types this program: "plyroom" where the shell finds this one by that name, else
+    its path, as after `make run`; "python -m client" as it was typed.
+    """
+    started_as = Path(sys.argv[0])
+    if started_as.name == MAIN_FILE.name and started_as.resolve() == MAIN_FILE:
+        arguments = len(sys.argv) - 1
+        return shlex.join(sys.orig_argv[: len(sys.orig_argv) - arguments])
+    found = shutil.which("plyroom")
+    is_other = found is None or Path(found).resolve() != started_as.resolve()
+    return shlex.quote(sys.argv[0]) if started_as.name == "plyroom" and is_other else "plyroom"
