@@ -165,6 +165,8 @@ def test_a_hint_about_a_pass_has_no_mark() -> None:
     info = Info(5, 9, 60_000, 1, 1, ("pass",), (RootMove("pass", 9, line=("pass",)),))
     answer = hint_answer(Findings(position, 8, Result("pass", info)), "piece")
     assert (answer.text, answer.arrows) == ("There is not much choice: look at pass.", ())
+
+
 @virtual
 async def test_who_is_not_to_move_reads_for_which_side_the_moves_are() -> None:
     """After one's own move the best move is the opponent's, and the answer says so."""

@@ -232,7 +232,7 @@ export interface AddTime {
     room: string;
 }
 
-/** Sends a line of chat to the whole room, or to the spectators only. Players receive a `hidden` event for a line to the spectators. A line that equals one of the sender's last lines is refused. A line that begins with `/` is a question to the room's bot, and so are a few plain questions in a room with an AI and lines that name the bot ("@bot", "bot,"). The bot sends an `answer` to the asker, or answers all with a `said` event. A line that begins with `/` goes to its author only, `to` is `author` then, unless its answer is for all; everyone else receives `hidden`. A person may ask six questions a minute that need a search, and write twenty lines that nobody else sees. */
+/** Sends a line of chat to the whole room, or to the spectators only. Players receive a `hidden` event for a line to the spectators. A line that equals one of the sender's last lines is refused. A line that begins with `/` is a question to the room's bot, and so are a few plain questions in a room with an AI and lines that name the bot ("@bot", "bot,"). The bot sends an `answer` to the asker, or answers all with a `said` event. A line that begins with `/` or names the bot goes to its author only, `to` is `author` then, unless its answer is for all; everyone else receives `hidden`. A person may ask six questions a minute that need a search, and write twenty lines that nobody else sees. */
 export interface Chat {
     t: "chat";
     id: string;
@@ -697,7 +697,7 @@ export interface Arrow {
     kind?: string;
 }
 
-/** Which seats are connected (an AI seat always is) and how many spectators watch. While the opponent of a person has gone from a running match, `gone_ms` has for that seat the time until the other player may claim the match, in ms from this message on; 0 means that the player has been gone for long enough. It is null for all other seats. The time begins anew when the server cannot be sure that it would know of a new connection. It stands still while the other player is not in the room either, and while the server heard nobody. `elsewhere` has the seats whose people are not connected to the room, but to this server: they read another page of it, such as the lobby or a replay. That is for people to read: the time counts all the same, and another node may report a connection for 10 s after its end. May be dropped. */
+/** Which seats are connected (an AI seat always is) and how many spectators watch. While the opponent of a person has gone from a running match, `gone_ms` has for that seat the time until the other player may claim the match, in ms from this message on; 0 means that the player has been gone for long enough. It is null for all other seats. The time begins anew when the server cannot be sure that it would know of a new connection. It stands still while the other player is not in the room either, and while the server heard nobody. For players, `elsewhere` has the seats whose people are not connected to the room, but are connected to this server: on another page of it, such as the lobby or a replay. That is for people to read: the time counts all the same. Spectators do not learn it. May be dropped. */
 export interface Presence {
     t: "presence";
     room: string;
