@@ -22,8 +22,8 @@ _T = TypeVar("_T")
 MIN_FIRST_TURN_MS, MAX_FIRST_TURN_MS = 10_000, 30_000
 #: The same in an unlisted room: friends wait for each other.
 LINK_FIRST_TURN_MS = 120_000
-#: The same where two people share a screen, and nobody can fail to come.
-ONE_SCREEN_FIRST_TURN_MS = 86_400_000
+#: The same where nobody waits for a person: two people share a screen, or one plays an AI.
+ALONE_FIRST_TURN_MS = 86_400_000
 #: More time than any clock can have.
 MAX_LEFT_MS = 1_000_000_000
 #: A takeback takes gains only from the time above this.
@@ -151,10 +151,10 @@ def first_turn_ms(clock: Clock) -> int:
     return min(MAX_FIRST_TURN_MS, max(MIN_FIRST_TURN_MS, tenth_ms))
 
 
-def first_turn_limit_ms(visibility: str, one_screen: bool) -> int | None:
-    """`Clock.first_ms` of the matches that start in a room."""
-    if one_screen:
-        return ONE_SCREEN_FIRST_TURN_MS
+def first_turn_limit_ms(visibility: str, one_screen: bool, has_ai: bool) -> int | None:
+    """`Clock.first_ms` of a match that starts in a room."""
+    if one_screen or has_ai:
+        return ALONE_FIRST_TURN_MS
     return LINK_FIRST_TURN_MS if visibility == "unlisted" else None
 
 

@@ -50,7 +50,8 @@ def start_match(room: Room, game: Game, occupants: Sequence[Occupant], moment: M
     number = 1 if room.match is None else room.match.number + 1
     start = start_position(game, room.options, room.start)
     thinking = setting_of_match(room)
-    first_ms = first_turn_limit_ms(room.visibility, room.one_screen)
+    has_ai = any(occupant.kind == "ai" for occupant in occupants)
+    first_ms = first_turn_limit_ms(room.visibility, room.one_screen, has_ai)
     return start_event(start, moment.new_id(), number, occupants, thinking, room.control, first_ms)
 
 

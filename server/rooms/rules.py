@@ -82,7 +82,8 @@ def create(actor: Actor, command: Create, game: Game, new_id: Callable[[], str])
     occupants = [seat for seat in holders if seat is not None]
     if len(occupants) == SEATS:
         control = None if created.clock is None else parse_control(created.clock)
-        first_ms = first_turn_limit_ms(created.visibility, created.one_screen)
+        has_ai = any(occupant.kind == "ai" for occupant in occupants)
+        first_ms = first_turn_limit_ms(created.visibility, created.one_screen, has_ai)
         events.append(
             start_event(start, new_id(), 1, occupants, command.thinking, control, first_ms)
         )

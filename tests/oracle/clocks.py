@@ -295,10 +295,17 @@ def first_turn_of(description: Message) -> tuple[int, int]:
     return (120_000, 120_000) if description.get("visibility") == "unlisted" else FIRST_TURN_MS
 
 
-def start_clock(started: Message, first_turn_ms: tuple[int, int]) -> MatchClock | None:
-    """Returns the clock of a match, by its first event; None for one without a clock."""
+def start_clock(
+    started: Message, first_turn_ms: tuple[int, int] = FIRST_TURN_MS
+) -> MatchClock | None:
+    """Returns the clock of a match, by its first event; None for one without a clock.
+
+    `first_turn_ms` holds where the event names no time for the first turns.
+    """
     if "clock" not in started:
         return None
+    if "first_ms" in started:
+        first_turn_ms = started["first_ms"], started["first_ms"]
     clock = MatchClock(started["clock"], first_turn_ms, since=started["at"])
     if list(started["clocks_ms"]) != [side.left for side in clock.sides]:
         clock.faults.append(f"I23: {started['clock']} starts with {started['clocks_ms']}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.oracle.clocks import FIRST_TURN_MS, start_clock
+from tests.oracle.clocks import start_clock
 from tests.support.golden_logs import CLOCKS, read
 
 Message = dict[str, Any]
@@ -26,8 +26,7 @@ def faults_of(events: list[Message]) -> list[str]:
     for event in events:
         if event["kind"] == "started":
             faults += clock.faults if clock else []
-            by_link = event.get("first_ms")
-            clock = start_clock(event, FIRST_TURN_MS if by_link is None else (by_link, by_link))
+            clock = start_clock(event)
         if clock is not None and "match" in event:
             clock.follow(event, event["at"])
     return faults + (clock.faults if clock else [])

@@ -89,7 +89,7 @@ from server.rooms.model import (
 from server.runtime.projections import log_entry, projections
 from server.store.base import AUTHOR, SPECTATORS
 from server.time_controls import format_control
-from tests.oracle.clocks import FIRST_TURN_MS, MatchClock, start_clock
+from tests.oracle.clocks import MatchClock, start_clock
 from tests.oracle.referee import IllegalMove, Referee, new_referee
 from tests.support.room_log import (
     ADA,
@@ -225,8 +225,8 @@ class RoomMachine(RuleBasedStateMachine):
         except CommandRejected:
             assert seats == (MySeat(), MySeat())
             events = self.played.create(ADA, game, clock=clock)
-        for event in events:
-            self._check_event(event)
+        for v, event in enumerate(events, 1):
+            self._check_event(event, v)
         self._fold_new_events()
 
     # --- commands ---
@@ -495,8 +495,8 @@ class RoomMachine(RuleBasedStateMachine):
         self._check_actor(actor, before, events)
         self._check_command(actor, before, command, events)
         self._check_clock(actor, before, events, at_ms)
-        for event in events:
-            self._check_event(event)
+        for v, event in enumerate(events, before.v + 1):
+            self._check_event(event, v)
         self._fold_new_events(len(events))
         return events
 
@@ -631,7 +631,7 @@ class RoomMachine(RuleBasedStateMachine):
                 case _:
                     pass
 
-    def _check_event(self, event: RoomEvent) -> None:
+    def _check_event(self, event: RoomEvent, v: int) -> None:
         match event:
             case Started():
                 assert event.match not in self.results, "a match id is used once"
@@ -650,7 +650,7 @@ class RoomMachine(RuleBasedStateMachine):
             case Offered(seat=seat, what="draw"):
                 self.draw_offered_by = seat
             case Offered(what="next"):
-                self.proposed = self.played.room.v, event
+                self.proposed = v, event
             case Declined(what="next") | SeatLeft():
                 self.proposed = None
             case Moved():
@@ -711,7 +711,7 @@ class RoomMachine(RuleBasedStateMachine):
         """Follows the clock of the match as the history checker does, by code of its own."""
         event = {"at": at_ms, **msgspec.json.decode(body)}
         if event["kind"] == "started":
-            self.clock_apart = start_clock(event, FIRST_TURN_MS)
+            self.clock_apart = start_clock(event)
         if self.clock_apart is not None and event.get("match") is not None:
             self.clock_apart.follow(event, at_ms)
             assert self.clock_apart.faults == []
