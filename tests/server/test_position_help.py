@@ -135,7 +135,7 @@ def test_the_needs_of_a_command_say_when_it_is_refused(kind: str) -> None:
     as refused by its needs alone. Only /threat has a condition of its own: tic-tac-toe's turn
     cannot be passed.
     """
-    room = {**FORBIDDEN, **ALLOWED, "no match": lambda: created().room}[kind]()
+    room = {**FORBIDDEN, **ALLOWED, "no match": created}[kind]().fold()
     for actor in (ADA, BEN, CYD):
         viewer = viewer_of(room, actor.identity)
         there = {
