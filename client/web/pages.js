@@ -22,7 +22,7 @@ export const PAGES = [
     [
         /^\/match\/([\w-]{1,24})$/,
         async () => (await import("./pages/replay/page.js")).ReplayPage,
-        ["board/board.css", "ui/match.css", "ui/thinking/panel.css", "pages/replay/replay.css"],
+        ["board/board.css", "board/arrows.css", "ui/match.css", "ui/thinking/panel.css", "pages/replay/replay.css"],
     ],
     [
         /^\/learn$/,

@@ -12,6 +12,7 @@ and no connections. In place of an answer it may request a search, or a command 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import StrEnum
 
 from msgspec import Struct
 
@@ -56,6 +57,26 @@ def with_help(room: Room, viewer: Viewer) -> Refusal | None:
 def for_players(room: Room, viewer: Viewer) -> Refusal | None:
     """Allows a command to the holders of seats."""
     return NO_SEAT if viewer.seat is None else None
+
+
+class Need(StrEnum):
+    """What a command needs, for lists of commands that say which of them work now.
+
+    A match, now or before; help with its position; a seat; or thoughts of an AI.
+    """
+
+    MATCH = "match"
+    HELP = "help"
+    SEAT = "seat"
+    THOUGHTS = "thoughts"
+
+
+#: What the conditions of this module need.
+_NEEDS: dict[When, tuple[Need, ...]] = {
+    after_start: (Need.MATCH,),
+    with_help: (Need.MATCH, Need.HELP),
+    for_players: (Need.SEAT,),
+}
 
 
 class Ask(Struct, frozen=True):
@@ -158,6 +179,7 @@ class ChatCommand(Struct, frozen=True):
     - `needs_thoughts` says whether the question has the AI's searches.
     - `is_public` says whether the answer in a room would be public. Where it would not, only the
       asker sees the line `/NAME`, and a public answer to it is sent to the asker alone.
+    - `conditions` are those of this module that a `when` of the command's own contains.
     """
 
     name: str
@@ -167,6 +189,13 @@ class ChatCommand(Struct, frozen=True):
     cost: int = 0
     needs_thoughts: bool = False
     is_public: Callable[[Room], bool] = never
+    conditions: tuple[When, ...] = ()
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        """What the command needs, as far as its conditions are those of this module."""
+        needs = [need for when in (self.when, *self.conditions) for need in _NEEDS.get(when, ())]
+        return (*needs, *((Need.THOUGHTS,) if self.needs_thoughts else ()))
 
 
 def command(
@@ -176,10 +205,11 @@ def command(
     cost: int = 0,
     needs_thoughts: bool = False,
     is_public: Callable[[Room], bool] = never,
+    conditions: tuple[When, ...] = (),
 ) -> Callable[[CommandFunction], ChatCommand]:
     """Returns a decorator that turns a function into a chat command. See ChatCommand."""
 
     def decorate(run: CommandFunction) -> ChatCommand:
-        return ChatCommand(name, about, run, when, cost, needs_thoughts, is_public)
+        return ChatCommand(name, about, run, when, cost, needs_thoughts, is_public, conditions)
 
     return decorate

@@ -507,7 +507,7 @@ class Thinking(Outgoing, frozen=True, tag="thinking", kw_only=True):
 
 
 class Arrow(Struct, frozen=True):
-    """An arrow on the board, along the cells of a move; with a single cell, a ring around it.
+    """An arrow on the board, along the cells of a move; with a single cell, a mark on it.
 
     `kind` is `best` for the best move, `other` for another one, and `threat` for a move that the
     opponent would play.

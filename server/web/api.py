@@ -265,8 +265,14 @@ class Api:
         return json_answer({"strategies": entries, "depth": depth, "evaluators": EVALUATORS})
 
     async def chat_commands(self, request: web.Request) -> web.Response:
-        """Lists the commands of the room's bot, each with a few words about it."""
-        entries = [{"name": each.name, "about": each.about} for each in all_commands().values()]
+        """Lists the commands of the room's bot, each with a few words about it, and in `needs` what
+        must be there that it works: a `match`, now or before; `help` with its position; a `seat`;
+        `thoughts` of an AI.
+        """
+        entries = [
+            {"name": name, "about": each.about, **({"needs": each.needs} if each.needs else {})}
+            for name, each in all_commands().items()
+        ]
         return json_answer({"commands": entries})
 
     async def socket(self, request: web.Request) -> web.Response:

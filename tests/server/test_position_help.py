@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from server.bot import registry
+from server.bot.api import Need
 from server.bot.commands import positions
 from server.commands import AiSeat, Command, Configure, Hint, LetAiPlay, Rematch, Resign
 from server.events import CAPABILITIES, Created, Occupant, Required, SeatTaken, parse_event_body
@@ -126,6 +127,27 @@ def test_no_command_helps_where_help_is_forbidden(name: str, kind: str, actor: A
     assert refusal.code in (Code.HELP_NONE, Code.SEAT_NONE)
     if actor is ADA and room.seat_of(ADA.identity) is not None:
         assert refusal.code is Code.HELP_NONE
+
+
+@pytest.mark.parametrize("kind", [*FORBIDDEN, *ALLOWED, "no match"])
+def test_the_needs_of_a_command_say_when_it_is_refused(kind: str) -> None:
+    """A built-in command is refused exactly where one of its needs is not there: clients list it
+    as refused by its needs alone. Only /threat has a condition of its own: tic-tac-toe's turn
+    cannot be passed.
+    """
+    room = {**FORBIDDEN, **ALLOWED, "no match": created}[kind]().fold()
+    for actor in (ADA, BEN, CYD):
+        viewer = viewer_of(room, actor.identity)
+        there = {
+            Need.MATCH: room.match is not None,
+            Need.HELP: position_help(room, viewer) is None,
+            Need.SEAT: viewer.seat is not None,
+            Need.THOUGHTS: True,
+        }
+        for name, each in registry.all_commands().items():
+            is_allowed = each.when(room, viewer) is None
+            has_needs = all(there[need] for need in each.needs)
+            assert is_allowed == (has_needs and name != "threat"), (name, actor.name)
 
 
 @pytest.mark.parametrize("kind", FORBIDDEN)

@@ -265,6 +265,8 @@ async def test_a_withheld_search_says_why(chromium: Browser, server: ServerProce
         await expect(link).to_be_visible()
         await ada.go(f"/glass?match={match}&ply=0")
         await expect(ada.page.locator(".what")).to_contain_text("Tic-tac-toe: alpha-beta")
+        to_match = ada.page.get_by_role("link", name="The match")
+        await expect(to_match).to_have_attribute("href", f"/match/{match}?ply=0")
         await expect(ada.page.locator(".node.finished").first).to_be_attached()
         # Browsers report the refusal.
         ada.faults[:] = [fault for fault in ada.faults if "403 (Forbidden)" not in fault]

@@ -139,6 +139,7 @@ async def test_a_hint_helps_step_by_step(chromium: Browser, server: ServerProces
         for text in ("One of these is the best move", "The best move is", "The best moves:"):
             await ada.page.keyboard.press("Enter")
             await expect(hint).to_contain_text(text)
+        await expect(ada.page.locator("ply-board .arrows rect.target").first).to_be_attached()
         assert await ada.page.locator(".actions button:focus").count() == 1
         assert await audit(ada.page) == []
         await ada.page.set_viewport_size({"width": 844, "height": 390})
@@ -149,6 +150,7 @@ async def test_a_hint_helps_step_by_step(chromium: Browser, server: ServerProces
         await ada.play("b2")
         await ada.wait_for_turn()
         await expect(hint).to_have_text("")
+        await expect(ada.page.locator("ply-board .arrows")).to_have_count(0)
 
 
 async def test_players_do_not_see_chat_among_spectators(

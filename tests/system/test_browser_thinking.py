@@ -48,8 +48,12 @@ async def test_people_read_what_the_ai_thinks(tmp_path: Path) -> None:
         link = picture.get_by_role("link", name="See a whole tree in the glass box")
         await expect(link).to_have_attribute("href", re.compile(r"^/glass\?match=\w+&ply=1$"))
         assert await audit(ada.page) == []
-        await ada.page.keyboard.press("Enter")
-        await expect(picture.locator(".searched-moves li")).to_have_count(0)
+        room = ada.page.url
+        await link.click()
+        await ada.page.get_by_role("link", name="Back to your match").click()
+        await expect(ada.page).to_have_url(room)
+        await ada.wait_for_turn()
+        await panel.locator(".search-picture summary").focus()
         await panel.locator(".candidate").first.focus()
         await expect(ada.page.locator("ply-board .arrows .shaft")).to_have_count(1)
         await ada.page.keyboard.press("Tab")

@@ -572,8 +572,8 @@ export function headPly(room) {
 const MAX_CHAT_LINES = 300;
 
 /**
- * A private answer of the bot, with the version and the ply of the room at its arrival.
- * @typedef {Answer & {at_v: number, ply: number}} RoomAnswer
+ * A private answer of the bot, with the version and the match of the room at its arrival.
+ * @typedef {Answer & {at_v: number, match: MatchState | null}} RoomAnswer
  */
 
 /**
@@ -601,7 +601,7 @@ function withPersonEvent(room, event) {
  * @returns {Room}
  */
 function withAnswer(room, answer) {
-    const placed = { ...answer, at_v: room.v, ply: room.match?.moves.length ?? 0 };
+    const placed = { ...answer, at_v: room.v, match: room.match };
     return { ...room, answers: [...room.answers, placed].slice(-MAX_CHAT_LINES) };
 }
 

@@ -691,7 +691,7 @@ export interface Answer {
     about?: string;
 }
 
-/** An arrow on the board, along the cells of a move; with a single cell, a ring around it. `kind` is `best` for the best move, `other` for another one, and `threat` for a move that the opponent would play. */
+/** An arrow on the board, along the cells of a move; with a single cell, a mark on it. `kind` is `best` for the best move, `other` for another one, and `threat` for a move that the opponent would play. */
 export interface Arrow {
     cells: string[];
     kind?: string;

@@ -34,7 +34,12 @@ def draw(ask: Ask) -> Act:
     return Act(OfferDraw(""), "You agree to a draw." if is_offered else "You offer a draw.")
 
 
-@command(COACH, "on or off: comments on your moves, for you alone", when=for_helped_players)
+@command(
+    COACH,
+    "on or off: comments on your moves, for you alone",
+    when=for_helped_players,
+    conditions=(for_players, with_help),
+)
 def coach(ask: Ask) -> Switch | Answer:
     """Turns the coach on or off."""
     is_on = COACH in ask.switches

@@ -108,7 +108,11 @@ def hint(ask: Ask) -> Answer | Search:
 
 
 @command(
-    "threat", "shows what the opponent would play now, for you alone", when=with_threats, cost=1
+    "threat",
+    "shows what the opponent would play now, for you alone",
+    when=with_threats,
+    cost=1,
+    conditions=(with_help,),
 )
 def threat(ask: Ask) -> Answer | Search:
     """Shows the move that the opponent would play if it were their turn."""

@@ -4,7 +4,7 @@ import { drawAgain } from "/client/web/pages/room/after.js";
 import { drawAiForm } from "/client/web/pages/room/ai-form.js";
 import { endMatch } from "/client/web/pages/room/questions.js";
 import { Opponent } from "/client/web/pages/room/opponent.js";
-import { render } from "/client/web/shell/elements.js";
+import { h, render } from "/client/web/shell/elements.js";
 import { closeQuestions } from "/client/web/ui/dialogs.js";
 import { allowsHelp, permits } from "/client/web/pages/room/viewer.js";
 import { aiFields, parseStrategy, strategyChoice } from "/client/web/shell/words.js";
@@ -48,6 +48,34 @@ const actions = (state) =>
 const drawSeat = (app, room, seat) =>
     drawSeatActions(app, room, seat, () => drawAiForm(app, room, seat, () => {}));
 const seatActions = (state) => [0, 1].map((seat) => textsOf((app, room) => drawSeat(app, room, seat), state));
+
+test("after a declined offer of a draw the button is grey until the server allows another offer", () => {
+    const page = { model: null, command: async () => null, update: () => {} };
+    const opponent = new Opponent(page);
+    const buttons = (state) => {
+        page.model = roomWith(state);
+        const parent = document.createElement("div");
+        render(parent, h("div", null, opponent.drawOffers(page.model.room)));
+        return [...parent.querySelectorAll("button")].map(({ textContent, disabled }) => [textContent, disabled]);
+    };
+    assertEqual(buttons({ may: ["resign"] }), []);
+    assertEqual(buttons({ may: ["resign", "decline"], offers: [0] }), [["Withdraw", false]]);
+    assertEqual(buttons({ may: ["resign"] }), [["Offer a draw again later", true]]);
+    assertEqual(buttons({ may: ["resign", "offer_draw"] }), []);
+    assertEqual(buttons({ may: ["resign"], match: { id: "the-next" } }), []);
+});
+
+test("on an empty board of dots the status says where to press", () => {
+    const status = (kinds, moves) => {
+        const state = roomWith({ may: [], match: { moves } });
+        const room = { ...state.room, views: { 0: { turn: 0 }, 1: { turn: 0 } } };
+        room.description = { ...room.description, view: { ...BOARD, kinds } };
+        return statusText({ ...state, room }, room);
+    };
+    const lines = { "-": { name: "line", shape: "line" } };
+    assertEqual(status(lines, []), "Your turn: press between two dots");
+    assertEqual([status(lines, [{ move: "a" }]), status({ x: { name: "cross" } }, [])], ["Your turn", "Your turn"]);
+});
 
 test("the buttons of a running match are those that the server permits", () => {
     assertEqual(actions({ may: [] }), []);
@@ -211,6 +239,7 @@ test("the host frees a seat after a question, by the identity of its holder", as
         const [button] = parent.querySelectorAll("button");
         assertEqual(button.textContent, "Not this person");
         button.click();
+        while (!document.querySelector("dialog.confirm[open]")) await flushPromises(); // its module arrives
         const dialog = document.querySelector("dialog.confirm");
         assert(dialog.textContent.includes("Ben"), "the question names the person");
         const closed = new Promise((resolve) => dialog.addEventListener("close", resolve));

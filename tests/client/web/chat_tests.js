@@ -1,3 +1,4 @@
+import { CommandList } from "/client/web/pages/room/chat-commands.js";
 import { ChatExtras, withCommands } from "/client/web/pages/room/chat-extras.js";
 import { drawChat } from "/client/web/pages/room/chat.js";
 import { h, render } from "/client/web/shell/elements.js";
@@ -79,6 +80,34 @@ test("the host of two people sets whether the bot may help, others read it", () 
     const read = (fields) => drawSetting(room(fields)).parent.textContent;
     assertEqual([read({ help: true }), read({ help: false })], ["The bot may help both players.", ""]);
     assertEqual(read({ help: true, seats: [ADA, { kind: "ai" }], may: ["configure"] }), "");
+});
+
+/** What a slash opens, with the needs of some commands, for Ada or for a spectator in a room. */
+async function commandsFor(shown, you = ADA) {
+    const page = { ...pageOfAda(), model: { you, room: shown } };
+    const commands = [["why", ["match", "help", "thoughts"]], ["best", ["match", "help"]], ["draw", ["seat"]], ["fly", ["wings"]], ["help"]];
+    window.fetch = async () => Response.json({ commands: commands.map(([name, needs]) => ({ name, about: "does it", needs })) });
+    const list = new CommandList(page);
+    list.onInput("/");
+    await new Promise((resolve) => (page.update = resolve)); // the commands have arrived
+    const parent = document.createElement("div");
+    render(parent, h("div", null, list.draw()));
+    return [...parent.querySelectorAll("li")].map((line) => [line.classList.contains("refused"), line.textContent]);
+}
+
+test("the list of commands begins with what works now, and says why the others do not", async () => {
+    const people = { match: { over: null, seats: [ADA, BEN] }, thoughts: {}, help: false };
+    const [draw, fly, help] = ["draw", "fly", "help"].map((name) => [false, `/${name} does it`]);
+    const noHelp = (name) => [true, `/${name} does it (no help in this match)`];
+    assertEqual(await commandsFor(room(people)), [draw, fly, help, noHelp("why"), noHelp("best")]);
+    const best = [false, "/best does it"];
+    const noAi = [true, "/why does it (no AI plays here)"];
+    assertEqual(await commandsFor(room({ ...people, help: true })), [best, draw, fly, help, noAi]);
+    const ai = { match: { over: null, seats: [ADA, { kind: "ai" }] }, thoughts: {} };
+    const spectator = [true, "/draw does it (for players only)"];
+    assertEqual(await commandsFor(room(ai), { identity: "kim" }), [[false, "/why does it"], best, fly, help, spectator]);
+    const noMatch = (name) => [true, `/${name} does it (there is no match yet)`];
+    assertEqual(await commandsFor(room({ match: null, thoughts: {} })), [draw, fly, help, noMatch("why"), noMatch("best")]);
 });
 
 test("the commands that an answer lists stand out", () => {

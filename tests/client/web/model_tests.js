@@ -1,5 +1,6 @@
 import { EMPTY_MODEL, apply, follow, headPly, isClosed, withViews } from "/client/web/shell/model.js";
 import { withThoughts } from "/client/web/ui/thoughts.js";
+import { arrowsOf } from "/client/web/pages/room/answers.js";
 import { legalMoves, mySeat, permits } from "/client/web/pages/room/viewer.js";
 import { countText, moveText, pointsText, resultText, scoreText, durationText } from "/client/web/shell/words.js";
 import { drawActions, statusText } from "/client/web/pages/room/actions.js";
@@ -49,6 +50,18 @@ test("the golden events make the expected room", async () => {
         ],
     );
     assertEqual(chat, [{ v: 5, at: 1760000000005, identity: "g-kim", name: "Kim", text: "a good <i>move</i>?" }]);
+});
+
+test("the arrows of an answer stand while the match has the moves of then, and no other match shows them", async () => {
+    const answer = await golden("server-answer");
+    const model = apply(await joined(), answer);
+    assertEqual(arrowsOf(model.room), answer.arrows);
+    const { match } = model.room;
+    const at = (moves, id = match.id) => arrowsOf({ ...model.room, match: { ...match, id, moves } });
+    assertEqual(at([{ ...match.moves[0] }]), answer.arrows); // a snapshot after an outage
+    assertEqual(at([...match.moves, { move: "a" }]), null);
+    assertEqual(at([{ move: "a" }]), null); // taken back, and another move
+    assertEqual(at(match.moves, "the-next"), null);
 });
 
 test("a pass that the server played is shown as forced", async () => {

@@ -45,6 +45,20 @@ test("a server without a network has a link and no code", async () => {
     assertEqual(card.textContent.includes("works on this computer only"), true);
 });
 
+test("the invitation names the clock to the guest", () => {
+    const model = [
+        { t: "welcome", protocol: 1, identity: "ben", name: "Ben", epoch: "e", at: 1 },
+        { t: "joined", room: "r", v: 9, epoch: "e", description: { host: "ada", title: "Chess", levels: 3, view: null }, may: ["sit"] },
+        { t: "snapshot", room: "r", v: 9, seats: [ADA, null], match: null },
+    ].reduce(apply, follow(EMPTY_MODEL, "r"));
+    const text = (clock) => {
+        const parent = document.createElement("div");
+        render(parent, new Invitation({ model, update() {} }, {}).draw(model.room, () => null, clock));
+        return parent.textContent;
+    };
+    assertEqual([text("5+3").includes("Time for each side: 5+3."), text("").includes("Time")], [true, false]);
+});
+
 test("where the server knows why there is no link, the invitation says it", async () => {
     const card = await invitation(answer([], { advice: "Its operator can set PLYROOM_URL." }));
     assertEqual(facts(card), { code: 0, promised: false, link: `${location.origin}/room/r` });

@@ -86,13 +86,13 @@ test("pointing at a candidate, or focusing it, shows its move on the board until
     }
 });
 
-test("an arrow leads along the cells of a move, and a ring stands around a placed piece", () => {
+test("an arrow leads along the cells of a move, and a square, which is no piece, marks a placed one", () => {
     const node = document.createElement("div");
     const layout = layOut({ kind: "grid", cols: 3, rows: 3 }, false);
     render(node, drawArrows(layout, [["a1", "c1"], ["b2"], ["z9"]]));
     assertEqual(node.querySelectorAll(".shaft").length, 1);
     assertEqual(node.querySelectorAll(".head").length, 1);
-    assertEqual(node.querySelectorAll(".ring").length, 1);
+    assertEqual([node.querySelectorAll("rect.target").length, node.querySelectorAll("circle").length], [1, 0]);
     assert(node.querySelector(".head").getAttribute("points").startsWith("2,2 "), "the tip is on the last cell");
 });
 

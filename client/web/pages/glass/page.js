@@ -7,6 +7,7 @@
  * @import {SearchPair} from "../../glass/viewer/pair.js"
  * @import {LessonRun} from "../../glass/trace/requests.js"
  * @import {SearchTrace} from "../../glass/trace/trace.js"
+ * @import {StoredMatch} from "../../shell/api.js"
  * @import {Content} from "../../shell/elements.js"
  * @import {Share} from "../../ui/share.js"
  * @import {SearchForm} from "./form.js"
@@ -15,6 +16,7 @@
 import { readLesson } from "../../glass/trace/requests.js";
 import { Run } from "../../glass/trace/run.js";
 import { SearchViewer, VIEWS } from "../../glass/viewer/viewer.js";
+import { readMatch } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { sentenceOf } from "../../shell/words.js";
@@ -40,6 +42,8 @@ export class GlassPage {
     #runs;
     /** The searches of the shown lesson. @type {{lesson: string, runs: LessonRun[]} | null} */
     #lesson = null;
+    /** The match of the address, if it is running. @type {StoredMatch | null} */
+    #running = null;
     #isFormOpen;
     /** The form, once it has been opened and has arrived. @type {SearchForm | null} */
     #form = null;
@@ -64,6 +68,7 @@ export class GlassPage {
         void this.#loadShare();
         if (this.#isFormOpen) void this.#openForm();
         if (subjectOf(this.#state) === "lesson") void this.#loadLesson();
+        void this.#readMatch();
         this.#search();
     }
 
@@ -112,6 +117,15 @@ export class GlassPage {
         this.#app.update();
     }
 
+    /** Asks whether the match of the address is still running. Without an answer the link leads to its replay. */
+    async #readMatch() {
+        const { match } = this.#state;
+        if (match === null || this.#running?.match === match) return;
+        const read = await readMatch(match).catch(() => null);
+        this.#running = read && !read.over ? read : null;
+        this.#app.update();
+    }
+
     /** Loads the searches of the chosen lesson. */
     async #loadLesson() {
         const { lesson } = this.#state;
@@ -153,6 +167,7 @@ export class GlassPage {
         this.#bar.write(state);
         this.#search();
         void this.#loadLesson();
+        void this.#readMatch();
         this.#app.update();
     }
 
@@ -248,7 +263,7 @@ export class GlassPage {
             { class: "glass-head", key: "head" },
             h("h1", null, "Glass box"),
             h("p", { class: "what muted", title: what }, what),
-            match === null ? null : h("a", { class: "button to-match", href: `/match/${match}?ply=${ply ?? ""}` }, "The match"),
+            match === null ? null : this.#drawWayBack(match, ply),
             h(
                 "button",
                 { class: "toggle-form", "aria-expanded": isOpen, "aria-controls": isOpen ? "glass-form" : null, onclick: toggle },
@@ -259,6 +274,19 @@ export class GlassPage {
                 ? h("p", { class: "muted too-long" }, "This text is too long for a link: save it as a file to pass it on.")
                 : (this.#share?.draw(this.#bar.query) ?? h("div", { class: "share" })),
         );
+    }
+
+    /**
+     * The link to the match: to its room while it is running, where its players go on, and else to its
+     * replay.
+     * @param {string} match
+     * @param {number | null} ply
+     */
+    #drawWayBack(match, ply) {
+        const { room, seats = [] } = this.#running?.match === match ? this.#running : {};
+        if (!room) return h("a", { class: "button to-match", href: `/match/${match}?ply=${ply ?? ""}` }, "The match");
+        const isMine = seats.some((player) => (player.kept_for ?? player).identity === this.#app.model.you?.identity);
+        return h("a", { class: "button to-match", href: `/room/${room}` }, isMine ? "Back to your match" : "Back to the match");
     }
 
     #drawForm() {

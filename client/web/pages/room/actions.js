@@ -31,7 +31,8 @@ export function statusText(model, room) {
     }
     const turn = room.views[headPly(room)]?.turn;
     if (turn == null) return "";
-    if (turn === viewerSeat(model)) return "Your turn";
+    // Nothing on an empty board of dots shows where its lines are drawn.
+    if (turn === viewerSeat(model)) return headPly(room) === 0 && board?.kinds["-"]?.shape === "line" ? "Your turn: press between two dots" : "Your turn";
     if (seats[turn]?.kind !== "ai") return `${sideName(board, turn)} to move`;
     return `${occupantName(seats[turn])} ${doing(room.thoughts[headPly(room)])}`;
 }
@@ -155,8 +156,8 @@ function drawLeaveButton(label, leave) {
  * @param {App} app
  * @param {(questions: typeof import("./questions.js")) => Promise<void>} ask
  */
-async function asking(app, ask) {
+export async function asking(app, ask) {
     const [questions] = await Promise.all([import("./questions.js"), import("../../ui/dialogs.js")]).catch(() => [null]);
     if (questions) await ask(questions);
-    else app.toast("The question did not arrive. Load the page again to see it");
+    else app.toast("A part of this page did not arrive. Load the page again to see it");
 }

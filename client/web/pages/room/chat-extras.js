@@ -7,11 +7,12 @@
  * @import {Room, RoomAnswer} from "../../shell/model.js"
  * @import {Ack, ChatLine} from "../../shell/protocol.js"
  * @import {Chat} from "./chat.js"
+ * @import {CommandList} from "./chat-commands.js"
  */
 
-import { request } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { isolated } from "../../shell/isolation.js";
+import { arrowsOf } from "./answers.js";
 import { isOneScreen, permits } from "./viewer.js";
 
 /** An address in a line of a person. */
@@ -21,16 +22,13 @@ const PAGE = /\/(?:match|glass|learn)[\w/?=&.%-]*[\w/=%-]/g;
 /** The text of a link to a page, by the beginning of its path. @type {Record<string, string>} */
 const LABELS = { match: "open the analysis", glass: "open the glass box", learn: "open the lesson" };
 
-/** A chat command, as the server lists it. @typedef {{name: string, about: string}} ChatCommand */
-
 export class ChatExtras {
     #app;
-    /** The commands; null until they have arrived. @type {ChatCommand[] | null} */
+    /** The list of commands; null until it has arrived. @type {CommandList | null} */
     #commands = null;
     #isRequested = false;
-    /** What is typed, if it is the beginning of a command; otherwise "". */
+    /** What is typed. */
     #typed = "";
-    #selected = 0;
     /** The number of the last line that this page has sent on the current connection. @type {number | null} */
     #sent = null;
     /** How often the page has been drawn without a connection. */
@@ -63,6 +61,9 @@ export class ChatExtras {
         const waiting = h("p", { key: "waiting", class: "event pulse" }, "Plyroom is thinking…");
         return v === null ? answers : [...answers, { v: v + 0.5, drawn: waiting }];
     }
+
+    /** The arrows of the bot's last answer, while the match stands where it stood then; else null. */
+    arrowsOf = arrowsOf;
 
     /** Call it before you send a line, and the returned function with the ack: the page then waits for the answer. */
     onSend() {
@@ -193,29 +194,17 @@ export class ChatExtras {
      * @returns {Record<string, unknown>}
      */
     fieldAttributes() {
-        const shown = this.#matches();
-        const isOpen = shown.length > 0;
-        return {
-            role: "combobox",
-            "aria-autocomplete": "list",
-            "aria-expanded": String(isOpen),
-            "aria-controls": isOpen ? "commands" : null,
-            "aria-activedescendant": isOpen ? `command-${shown[this.#selected]?.name}` : null,
-            onkeydown: (/** @type {KeyboardEvent} */ event) => this.#onKey(event),
-        };
+        return this.#commands?.fieldAttributes() ?? { role: "combobox", "aria-expanded": "false" };
     }
 
     /**
-     * Filters the list by the typed text.
+     * Filters the list by the typed text. The first slash loads it.
      * @param {string} text
      */
     onInput(text) {
-        const typed = /^\/[a-z-]*$/i.test(text) ? text.toLowerCase() : "";
-        if (typed === this.#typed) return;
-        this.#typed = typed;
-        this.#selected = 0;
-        if (typed && !this.#isRequested) void this.#load();
-        this.#app.update();
+        this.#typed = text;
+        if (this.#commands) this.#commands.onInput(text);
+        else if (text.startsWith("/") && !this.#isRequested) void this.#load();
     }
 
     /**
@@ -223,72 +212,16 @@ export class ChatExtras {
      * @returns {Content}
      */
     drawCommands() {
-        const shown = this.#matches();
-        if (shown.length === 0) return null;
-        const options = shown.map(({ name, about }, index) => {
-            const attributes = {
-                key: name,
-                id: `command-${name}`,
-                role: "option",
-                "aria-selected": String(index === this.#selected),
-                // The field keeps the focus.
-                onmousedown: (/** @type {Event} */ event) => event.preventDefault(),
-                onclick: () => this.#complete(name),
-            };
-            return h("li", attributes, h("b", null, `/${name}`), " ", h("span", { class: "muted" }, about));
-        });
-        return h("ul", { id: "commands", class: "commands", role: "listbox", "aria-label": "Commands" }, options);
+        return this.#commands?.draw();
     }
 
     async #load() {
         this.#isRequested = true;
-        try {
-            this.#commands = (await request("/api/chat-commands")).commands;
-        } catch {
-            this.#isRequested = false; // the next slash tries again
-        }
-        this.#app.update();
-    }
-
-    /** @returns {ChatCommand[]} */
-    #matches() {
-        if (this.#typed === "") return [];
-        const matches = (this.#commands ?? []).filter(({ name }) => `/${name}`.startsWith(this.#typed));
-        return matches.length === 1 && `/${matches[0]?.name}` === this.#typed ? [] : matches;
-    }
-
-    /** @param {KeyboardEvent} event */
-    #onKey(event) {
-        const shown = this.#matches();
-        if (shown.length === 0) return;
-        const steps = { ArrowDown: 1, ArrowUp: -1 };
-        if (event.key === "ArrowDown" || event.key === "ArrowUp") {
-            this.#selected = (this.#selected + steps[event.key] + shown.length) % shown.length;
-            this.#app.update();
-            const id = `command-${shown[this.#selected]?.name}`;
-            requestAnimationFrame(() => document.getElementById(id)?.scrollIntoView({ block: "nearest" }));
-        } else if (event.key === "Escape") {
-            this.onInput("");
-        } else if (event.key === "Tab" || (event.key === "Enter" && `/${shown[this.#selected]?.name}` !== this.#typed)) {
-            this.#complete(shown[this.#selected]?.name ?? "");
-        } else {
-            return;
-        }
-        event.preventDefault();
-        event.stopPropagation();
-    }
-
-    /**
-     * Writes the chosen command into the field.
-     * @param {string} name
-     */
-    #complete(name) {
-        const field = document.querySelector("#say input");
-        if (field instanceof HTMLInputElement) {
-            field.value = `/${name} `;
-            field.focus();
-        }
-        this.onInput("");
+        const module = await import("./chat-commands.js").catch(() => null);
+        this.#isRequested = false; // without it the next slash tries again
+        if (!module) return;
+        this.#commands = new module.CommandList(this.#app);
+        this.#commands.onInput(this.#typed);
     }
 }
 

@@ -155,8 +155,8 @@ export class RoomClock {
             return h("p", { class: "clock-state", key: "held", role: "status" }, `${heldText(held)}. Nobody loses time.`);
         const left_ms = firstTurnLeft(room, match.clock, this.#app.session.serverTime_ms());
         if (left_ms === null) return null;
-        const isMine = legalMoves(room).length > 0;
-        const text = `${isMine ? "Your" : "The"} first move is due in `;
+        const side = sideName(room.description?.view, room.views[headPly(room)]?.turn ?? 0);
+        const text = `${legalMoves(room).length > 0 ? "Your first move" : `The first move of ${side}`} is due in `;
         return h("p", { class: "clock-state first-turn", key: "first" }, text, h("time", { managesChildren: true }), ". The clocks start after it.");
     }
 

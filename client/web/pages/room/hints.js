@@ -12,6 +12,7 @@ import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
 import { loadStyleSheet } from "../../shell/style-sheets.js";
+import { isSamePosition } from "./answers.js";
 import { legalMoves, permits } from "./viewer.js";
 
 void loadStyleSheet("pages/room/hints.css").catch(() => {});
@@ -24,9 +25,9 @@ const LEVELS = /** @type {const} */ ([
 ]);
 
 /**
- * A request for a hint: the match, the ply, the level of help, the last hint before it, and the
+ * A request for a hint: the match at the request, the level of help, the last hint before it, and the
  * reason if it was refused.
- * @typedef {{match: string, ply: number, level: number, before: RoomAnswer | undefined, refusal: string}} HintRequest
+ * @typedef {{match: Room["match"], level: number, before: RoomAnswer | undefined, refusal: string}} HintRequest
  */
 
 export class Hints {
@@ -75,7 +76,7 @@ export class Hints {
      */
     #current(room) {
         const request = this.#request;
-        return request !== null && request.match === room.match?.id && request.ply === headPly(room) ? request : null;
+        return request !== null && isSamePosition(request.match, room.match) ? request : null;
     }
 
     /**
@@ -94,12 +95,12 @@ export class Hints {
      * @param {number} level
      */
     async #ask(room, level) {
-        const request = { match: room.match?.id ?? "", ply: headPly(room), level, before: lastHint(room), refusal: "" };
+        const request = { match: room.match, level, before: lastHint(room), refusal: "" };
         this.#request = request;
         this.#app.update();
         const [what] = LEVELS[level] ?? LEVELS[2];
         const refuse = (/** @type {string} */ message) => (request.refusal = message);
-        await this.#app.command({ t: "hint", room: room.id, ply: request.ply, what }, refuse);
+        await this.#app.command({ t: "hint", room: room.id, ply: headPly(room), what }, refuse);
         this.#app.update();
     }
 }

@@ -41,14 +41,15 @@ export class Invitation {
      * The card; null where the room waits for nobody, and for a viewer who has chosen to watch.
      * @param {Room} room
      * @param {(seat: number) => Content} drawAiForm draws the form that puts an AI on a seat
+     * @param {string} [clock] the time control in words, "" without one
      * @returns {Content}
      */
-    draw(room, drawAiForm) {
+    draw(room, drawAiForm, clock = "") {
         const { model } = this.#app;
         if (!isInviting(room)) return null;
         if (invites(model, room)) return this.#drawForHost(room, drawAiForm);
         if (this.#isWatching || !permits(model, "sit")) return null;
-        return this.#drawForGuest(room);
+        return this.#drawForGuest(room, clock);
     }
 
     /**
@@ -114,8 +115,11 @@ export class Invitation {
         this.#app.update();
     }
 
-    /** @param {Room} room */
-    #drawForGuest(room) {
+    /**
+     * @param {Room} room
+     * @param {string} clock
+     */
+    #drawForGuest(room, clock) {
         const { description, seats } = room;
         const free = seats.flatMap((occupant, seat) => (occupant === null ? [seat] : []));
         const watch = () => {
@@ -144,7 +148,7 @@ export class Invitation {
             "section",
             { class: "invite card", "aria-label": "Invitation", key: "guest" },
             h("h2", null, invitationText(room)),
-            h("p", { class: "muted" }, hint),
+            h("p", { class: "muted" }, hint, clock && ` Time for each side: ${clock}.`),
             h(
                 "form",
                 { onsubmit: submit },

@@ -18,11 +18,11 @@ import { hasAi } from "../../ui/table.js";
 export const PARTS = {
     after: () => load(import("./after.js")),
     aiForm: () => load(import("./ai-form.js")),
-    chat: () => load(import("./chat-extras.js"), "pages/room/chat-extras.css"),
+    chat: () => load(import("./chat-extras.js"), "pages/room/chat-extras.css", "board/arrows.css"),
     clock: () => load(import("./clock.js"), "ui/clock/clock.css"),
     invitation: () => load(import("./invitation.js")),
     opponent: () => load(import("./opponent.js")),
-    thinking: () => load(import("./thinking.js"), "ui/thinking/panel.css", import("../../ui/thinking/panel.js")),
+    thinking: () => load(import("./thinking.js"), "ui/thinking/panel.css", "board/arrows.css", import("../../ui/thinking/panel.js")),
 };
 
 /**

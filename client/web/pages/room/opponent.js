@@ -9,7 +9,7 @@
  * @import {Room} from "../../shell/model.js"
  */
 
-import { askToConfirm } from "../../ui/dialogs.js";
+import { asking } from "./actions.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
@@ -19,6 +19,8 @@ import { occupantName, optionsText } from "../../shell/words.js";
 export class Opponent {
     #app;
     #absence;
+    /** The match in which you have offered a draw. @type {string | undefined} */
+    #offeredIn = "";
 
     /**
      * @param {App} app
@@ -67,7 +69,20 @@ export class Opponent {
     drawOffers(room, clock = "") {
         if (!room.match) return null;
         if (room.match.over) return [drawProposal(this.#app, room, clock), drawOffer(this.#app, room, "rematch", "rematch")];
-        return [drawTakebackRequest(this.#app, room), drawOffer(this.#app, room, "draw", "accept")];
+        return [drawTakebackRequest(this.#app, room), drawOffer(this.#app, room, "draw", "accept"), this.#drawOfferLater(room)];
+    }
+
+    /**
+     * In place of the button that offers a draw, after an offer that was declined or withdrawn: for some
+     * turns the server allows no other one.
+     * @param {Room} room
+     */
+    #drawOfferLater({ match, offers }) {
+        const { model } = this.#app;
+        const seat = mySeat(model);
+        if (seat !== null && offers.includes(seat)) this.#offeredIn = match?.id;
+        if (this.#offeredIn !== match?.id || offers.length > 0 || permits(model, "offer_draw")) return null;
+        return h("button", { key: "draw-later", disabled: true }, icon("draw"), "Offer a draw again later");
     }
 }
 
@@ -329,13 +344,8 @@ function drawBarring(app, room) {
     const others = room.seats.filter((each) => each && each.kind !== "ai" && each.identity !== app.model.you?.identity);
     return others.map((other) => {
         const name = occupantName(other);
-        const send = async () => {
-            const ends = room.match && !room.match.over ? "The match ends without a result. " : "";
-            const text = `${ends}${name} may watch, but not sit in this room again. Your friend can take the seat by the link.`;
-            const question = { title: `Is ${name} not whom you expect?`, text, yes: "Free the seat", no: "Keep playing" };
-            if (other && (await askToConfirm(question))) void app.command({ t: "bar", room: room.id, identity: other.identity });
-        };
+        const ask = () => void asking(app, (questions) => questions.bar(app, room, other));
         const text = others.length > 1 ? `Not ${name}` : "Not this person";
-        return h("button", { key: `bar ${other?.identity}`, title: `Free ${name}'s seat for your friend`, onclick: () => void send() }, icon("stand"), text);
+        return h("button", { key: `bar ${other?.identity}`, title: `Free ${name}'s seat for your friend`, onclick: ask }, icon("stand"), text);
     });
 }

@@ -155,6 +155,7 @@ export class RoomPage {
         for (const part of Object.values(this.#parts)) part.stop();
         this.#feedback?.stop();
         this.#tabs.stop();
+        this.#app.announce(""); // the next page has not said this
         this.#app.session.followRoom(null);
     }
 
@@ -324,7 +325,7 @@ export class RoomPage {
             play: (move) => void this.#play(move),
             announce: (text) => this.#app.announce(text),
             prompt: (text) => this.#setPrompt(text),
-            overlay: [invitation.shown?.draw(room, (seat) => this.#drawAiForm(room, seat)), thinking.shown?.drawBar(room, this.#shown, bottom)],
+            overlay: [invitation.shown?.draw(room, (seat) => this.#drawAiForm(room, seat), this.#parts.clock.shown?.controlOf(room)), thinking.shown?.drawBar(room, this.#shown, bottom)],
         });
     }
 
@@ -467,8 +468,7 @@ export class RoomPage {
     #arrows(room) {
         const pointed = this.#parts.thinking.shown?.arrows ?? NO_ARROWS;
         if (pointed.length > 0) return pointed;
-        const answer = room.answers.findLast(({ arrows }) => arrows?.length);
-        return answer?.arrows && this.#shown === null && answer.ply === headPly(room) ? answer.arrows : NO_ARROWS;
+        return (this.#shown === null && this.#parts.chat.shown?.arrowsOf(room)) || NO_ARROWS;
     }
 
     /** @param {number} ply */

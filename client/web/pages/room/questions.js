@@ -59,3 +59,17 @@ export async function removeAi(app, asked, seat) {
     };
     if ((await askToConfirm(question)) && isThere()) void app.command({ t: "remove_ai", room: asked.id, seat });
 }
+
+/**
+ * Frees the seat of a person for whom it was not meant, after a question.
+ * @param {App} app
+ * @param {Room} room
+ * @param {Room["seats"][number]} other who sits there
+ */
+export async function bar(app, room, other) {
+    const name = occupantName(other);
+    const ends = room.match && !room.match.over ? "The match ends without a result. " : "";
+    const text = `${ends}${name} may watch, but not sit in this room again. Your friend can take the seat by the link.`;
+    const question = { title: `Is ${name} not whom you expect?`, text, yes: "Free the seat", no: "Keep playing" };
+    if (other && (await askToConfirm(question))) void app.command({ t: "bar", room: room.id, identity: other.identity });
+}
