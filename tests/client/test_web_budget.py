@@ -19,7 +19,7 @@ ROOM_WITH_PART_BYTES = {
     "after": 65_000,
     "aiForm": 64_500,
     "chat": 66_300,
-    "clock": 68_000,
+    "clock": 68_300,
     "invitation": 65_100,
     "opponent": 65_900,
     "thinking": 69_000,

@@ -256,6 +256,14 @@ test("the host frees a seat after a question, by the identity of its holder", as
     assertEqual(bars({ may: ["bar"], seats: [BEN, { identity: "cyd", name: "Cyd" }], match: null }), ["Not Ben", "Not Cyd"]);
 });
 
+test("whose opponent has left after a match reads how to call somebody", () => {
+    const alone = { may: [], seats: [ADA, null], match: { over: OVER, seats: [ADA, BEN] } };
+    assert(actions(alone)[0].startsWith("The other seat is empty"), "who sits alone");
+    assert(!actions({ may: [], match: { over: OVER } }).join().includes("empty"), "not two people");
+    const spectator = { may: [], seats: [BEN, null], match: { over: OVER, seats: [BEN, ADA] } };
+    assert(!actions(spectator).join().includes("empty"), "not a spectator");
+});
+
 test("a person who was barred reads it, and is offered no seat", () => {
     const model = roomWith({ may: [], seats: [BEN, null], match: { over: { winner: null, how: "abort", reason: "" } } });
     const barred = apply(model, { t: "event", room: "r", v: 10, at: 1, kind: "barred", identity: "ada", name: "Ada" });

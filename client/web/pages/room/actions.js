@@ -63,7 +63,9 @@ export function drawActions(app, room, again = null) {
     if (!match) return null;
     if (!match.over)
         return [drawTakeback(app, room), drawDrawButtons(app, room), drawEndButton(app, room)];
+    const isAlone = viewerSeat(app.model) !== null && room.seats.includes(null) && !isInviting(room);
     return [
+        isAlone && h("p", { key: "alone", class: "muted" }, "The other seat is empty. Send the link again: it stands under Room."),
         again,
         match.moves.length > 0 && h("a", { key: "replay", class: "button", href: `/match/${match.id}` }, "Replay"),
         match.moves.length > 0 && h("a", { key: "analyse", class: "button", href: `/match/${match.id}?analyse` }, "Analyse"),
