@@ -294,13 +294,9 @@ def test_who_sits_down_after_a_match_has_not_won_it() -> None:
     model = apply(Model(room="r", me="i1"), snapshot(room.room, player=True))
     first, second = model.seats
     assert first is not None
-    newcomer = replace(
-        model, me="i9", seats=(replace(first, identity="i9", name="Cyd"), second)
-    )
+    newcomer = replace(model, me="i9", seats=(replace(first, identity="i9", name="Cyd"), second))
     assert newcomer.my_seat == 0
     assert result_seat(newcomer) is None
-
-
 
 
 @pytest.mark.parametrize(
