@@ -29,6 +29,8 @@ MAX_BODY_BYTES = 16 * 2**20
 MAX_VIEWS_PER_REQUEST = 100
 #: Maximum number of plies whose assessments the server returns for one request.
 MAX_ASSESSED_PLIES = 40
+#: Maximum length of a link that a server gives for others.
+MAX_LINK = 300
 #: What a link is for whose server listens on no network.
 ONLY_HERE = (
     "Only this computer can open the link: its server listens on no network. `plyroom serve` starts"
@@ -230,6 +232,12 @@ def fetch_games(address: Address) -> tuple[GameInfo, ...]:
     return _get(address, "games", _Games).games
 
 
+def _is_link(text: str) -> bool:
+    """Whether a server's text is an address that the terminal may print and copy."""
+    is_short = len(text) <= MAX_LINK and text.startswith(("http://", "https://"))
+    return is_short and text.isprintable() and " " not in text
+
+
 def fetch_invitation(address: Address, room: str) -> Invitation:
     """Returns the link of a room that other people can open.
 
@@ -243,9 +251,10 @@ def fetch_invitation(address: Address, room: str) -> Invitation:
         found = _get(address, f"links/room/{room}", _Links)
     except PlyroomError:
         return Invitation(link)
-    if found.links:
+    if found.links and _is_link(found.links[0]):
         return Invitation(found.links[0])
-    return Invitation(link, found.advice or ONLY_HERE)
+    advice = "".join(char for char in found.advice if char.isprintable())
+    return Invitation(link, advice or ONLY_HERE)
 
 
 def fetch_my_matches(address: Address, token: str) -> MyMatches:

@@ -7,6 +7,7 @@ or the store.
 
 import asyncio
 import contextlib
+import math
 import platform
 import re
 import secrets
@@ -24,6 +25,7 @@ import structlog
 from engine.dispatch.dispatcher import QueueFull
 from engine.pool.compile_queue import WarmState
 from engine.pool.pool import Pool
+from engine.pool.warmer import CompilesTooLong
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import game_ids, load_game, production_ids
 from engine.search.job import (
@@ -128,9 +130,9 @@ class EngineWorker:
             game: ReadyGame(load_game(game).digest, self._speeds.get(game, 0)) for game in warm
         }
         warming = {
-            game: CompilingGame(load_game(game).digest, self._pool.warm_percent(game))
+            game: CompilingGame(load_game(game).digest, min(99, self._pool.warm_percent(game)))
             for game in self._compiled_games
-            if game not in offers and self._pool.warm_state(game) != "failed" and _can_load(game)
+            if game not in offers and self._is_playable(game) and _can_load(game)
         }
         uncompiled = {
             game: UncompiledGame(load_game(game).digest)
@@ -145,6 +147,13 @@ class EngineWorker:
             work.CAPABILITIES, strategies, uncompiled if strategies else {},
             work.background_size(self._cores), background_count,
         )  # fmt: skip
+
+    def _is_playable(self, game: str) -> bool:
+        """Whether levels can play a game that is not compiled: one that is still to compile, or
+        whose compilation takes too long.
+        """
+        is_too_long = isinstance(self._pool.compile_error(game), CompilesTooLong)
+        return is_too_long or self._pool.warm_state(game) != "failed"
 
     async def _log_status(self) -> None:
         """Logs the searches by class every STATUS_S, if there were any since the last line."""
@@ -254,7 +263,8 @@ class EngineWorker:
         except QueueFull as error:
             self._refuse(search, "busy", str(error))
         except GameQuarantined as error:
-            self._refuse(search, "quarantined", str(error))
+            left_s = 0.0 if math.isinf(error.left_s) else min(error.left_s, 86_400.0)
+            self._refuse(search, "quarantined", str(error), left_ms=math.ceil(1000 * left_s))
         except EngineUnavailable as error:
             self._refuse(search, "busy", str(error))
         except StrategyFailed as error:
@@ -300,9 +310,12 @@ class EngineWorker:
         message: str,
         *,
         is_lost: bool = False,
+        left_ms: int = 0,
     ) -> None:
         log.info("search refused", reason=reason, message=message)
-        refusal = work.Refused(search.id, search.attempt, reason, message[:1000], is_lost)  # type: ignore[arg-type]
+        refusal = work.Refused(
+            search.id, search.attempt, reason, message[:1000], is_lost, left_ms  # type: ignore[arg-type]
+        )  # fmt: skip
         self._send(search, refusal, reliable=True)
 
     def _send(

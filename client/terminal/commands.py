@@ -341,7 +341,9 @@ def _parse_slash(text: str, model: Model, keys: Mapping[str, str]) -> Action:
 def _may_follow(command: CommandName, argument: str, model: Model) -> bool:
     """Whether a text after a slash and a command makes sense to it, so that it is no chat."""
     match command:
-        case CommandName.NAME | CommandName.PIECES:
+        case CommandName.NAME:
+            return len(argument.split()) <= 2
+        case CommandName.PIECES:
             return " " not in argument
         case CommandName.MUTE | CommandName.UNMUTE | CommandName.MUTE_ALL | CommandName.BAR:
             return names.find(model, argument) is not None
@@ -419,7 +421,7 @@ def _parse_command(text: str, model: Model, keys: Mapping[str, str]) -> Action:
         command = COMMANDS[name]
         is_chat = command in ROOM_COMMANDS and argument
         if is_chat and not _may_follow(command, argument, model):
-            return _not_command(command, text)
+            return Unclear(_not_command(command, text).reason)  # chat, or a word too many
         return RunCommand(command, argument)
     if name in SHORT_FORMS and name not in move_words(model):
         return RunCommand(SHORT_FORMS[name], argument)

@@ -148,7 +148,8 @@ class Refused(Struct, frozen=True, tag=True, omit_defaults=True):
     """The worker refuses a search: its queue is full, its rules differ (`game.changed`), the search
     failed, the game is quarantined after too many failures, or a strategy failed, with a message of
     `engine.strategies.reasons`. With `lost` the search failed because its processes died or hung: a
-    server older than this field takes that for a fault of the game.
+    server older than this field takes that for a fault of the game. `left_ms` is the rest of a
+    quarantine, 0 for one without end; older workers do not send it.
     """
 
     id: Id
@@ -156,6 +157,7 @@ class Refused(Struct, frozen=True, tag=True, omit_defaults=True):
     reason: Literal["busy", "game.changed", "failed", "quarantined", "strategy"]
     message: Text = ""
     lost: bool = False
+    left_ms: Annotated[int, Meta(ge=0, le=86_400_000)] = 0
 
 
 class SearchId(Struct, frozen=True):

@@ -20,10 +20,10 @@ _T = TypeVar("_T")
 
 #: Minimum and maximum time for the first turn of a side; in between it is a tenth of the base.
 MIN_FIRST_TURN_MS, MAX_FIRST_TURN_MS = 10_000, 30_000
-#: The same in an unlisted room: friends wait for each other.
+#: The same in an unlisted room, where friends wait for each other, and against an AI.
 LINK_FIRST_TURN_MS = 120_000
-#: The same where nobody waits for a person: two people share a screen, or one plays an AI.
-ALONE_FIRST_TURN_MS = 86_400_000
+#: The same where two people share a screen, and nobody can fail to come.
+ONE_SCREEN_FIRST_TURN_MS = 86_400_000
 #: More time than any clock can have.
 MAX_LEFT_MS = 1_000_000_000
 #: A takeback takes gains only from the time above this.
@@ -153,9 +153,9 @@ def first_turn_ms(clock: Clock) -> int:
 
 def first_turn_limit_ms(visibility: str, one_screen: bool, has_ai: bool) -> int | None:
     """`Clock.first_ms` of a match that starts in a room."""
-    if one_screen or has_ai:
-        return ALONE_FIRST_TURN_MS
-    return LINK_FIRST_TURN_MS if visibility == "unlisted" else None
+    if one_screen:
+        return ONE_SCREEN_FIRST_TURN_MS
+    return LINK_FIRST_TURN_MS if has_ai or visibility == "unlisted" else None
 
 
 def available_ms(clock: Clock) -> int:

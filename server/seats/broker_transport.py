@@ -37,7 +37,8 @@ GRACE_S = 0.5
 DEADLINE_S = 120.0
 #: Pause before a worker that was busy gets a search again, in seconds.
 BUSY_S = 0.25
-#: Pause before a worker that has the game in quarantine gets a search of it again, in seconds.
+#: Pause before a worker that has the game in quarantine without end gets a search of it again, in
+#: seconds: it may have been restarted.
 QUARANTINED_S = 60.0
 #: Shortest time between two progress messages that are read, in seconds. A worker sends ten a
 #: second.
@@ -230,8 +231,8 @@ class BrokerTransport:
                 self._on_answer(sent, result)
             case work.Refused(lost=True):
                 self._lose(sent, "its processes died or hung")
-            case work.Refused(reason=reason, message=text):
-                self._on_refused(sent, reason, text)
+            case work.Refused(reason=reason, message=text, left_ms=left_ms):
+                self._on_refused(sent, reason, text, left_ms)
 
     def _current(self, search_id: str, number: int) -> SentAttempt | None:
         """The attempt with this number, if it is the current one of its search."""
@@ -270,7 +271,7 @@ class BrokerTransport:
             self._counts.answered += 1
             self._on_end(self._dispatcher.on_answer(sent.attempt, result))
 
-    def _on_refused(self, sent: SentAttempt, reason: str, text: str) -> None:
+    def _on_refused(self, sent: SentAttempt, reason: str, text: str, left_ms: int) -> None:
         search, name = sent.search, sent.attempt.place
         self._forget(search)
         failed_with = None
@@ -281,7 +282,12 @@ class BrokerTransport:
                 self._workers.forget(name)  # until it advertises again
             case "quarantined":
                 reason = f"it has the game in quarantine: {text}"
-                self._workers.distrust(name, search.game, reason, QUARANTINED_S)
+                self._workers.distrust(
+                    name, search.game, reason, left_ms / 1000 if left_ms else QUARANTINED_S
+                )
+                if not left_ms:  # nothing to wait for
+                    game = search.job.game
+                    failed_with = SearchFailed(f"no worker that offers {game} gave a usable answer")
             case "strategy":
                 failure = StrategyFailed(text if text in reasons.REASONS else reasons.FAILED)
                 self._on_end(self._dispatcher.fail(search, failure))

@@ -537,7 +537,7 @@ def test_chat_that_begins_with_a_command_is_not_that_command(said: str) -> None:
     assert slashed.instead == f"say {said}"
     assert slashed.reason.startswith(f"To say it to the room: say {said} (")
     if COMMANDS[said.split()[0]] in ROOM_COMMANDS:
-        assert parse_line(said, model) == slashed
+        assert parse_line(said, model) == Unclear(slashed.reason), "it may have been meant"
 
 
 def test_a_word_of_the_screen_is_its_key() -> None:

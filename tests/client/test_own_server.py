@@ -103,6 +103,14 @@ def test_the_link_of_a_room_is_one_that_others_can_open() -> None:
     assert invitation(200, links=shared) == Invitation(shared[0])
     assert invitation(200, links=[]) == Invitation(here, ONLY_HERE)
     assert invitation(200, links=[], advice="Set it.") == Invitation(here, "Set it.")
+    for bad in (
+        "http://x/\x1b]52;c;eA==\x07",
+        "javascript:1",
+        "http://a b/",
+        f"http://{'x' * 300}",
+    ):
+        assert invitation(200, links=[bad]) == Invitation(here, ONLY_HERE)
+    assert invitation(200, links=[], advice="Set\x1b[2J it.") == Invitation(here, "Set[2J it.")
     assert invitation(404, code="http.404", message="no") == Invitation(here)
     away = parse_address("http://192.0.2.1:1")
     assert fetch_invitation(away, "r") == Invitation("http://192.0.2.1:1/room/r")

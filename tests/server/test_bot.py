@@ -166,7 +166,7 @@ async def test_the_bot_tells_the_time_that_is_left() -> None:
         )
         has, starts = "Crosses has 5:00, Noughts has 5:00.", "The clock starts when both sides have"
         assert answer["text"] == (
-            f"{has} {starts} moved; Crosses has to move within 0:30. {control}"
+            f"{has} {starts} moved; Crosses has to move within 2:00. {control}"
         )
         await run_ready_tasks()
         assert ben.of("answer") == []

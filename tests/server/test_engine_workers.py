@@ -1,6 +1,7 @@
 """server/worker.py with a fake pool, and AI matches on two nodes while workers die."""
 
 import asyncio
+import math
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
@@ -14,8 +15,10 @@ import structlog
 from msgspec.structs import replace as replace_fields
 
 from engine.pool.pool import Pool
+from engine.pool.warmer import CompilesTooLong
 from engine.rules.registry import load_game
 from engine.search.job import (
+    GameQuarantined,
     Info,
     Job,
     Load,
@@ -299,6 +302,24 @@ def test_a_game_that_is_compiled_later_is_advertised_at_once(
     run_virtual(scenario())
 
 
+async def test_a_game_that_takes_too_long_to_compile_is_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Levels play it uncompiled; a game whose rules do not compile is not offered."""
+    async with server_and_worker(tmp_path) as (server, handle):
+        monkeypatch.setattr(handle.pool, "is_warm", lambda game: False)
+        monkeypatch.setattr(handle.pool, "warm_state", lambda game: "failed")
+        monkeypatch.setattr(handle.pool, "warm_percent", lambda game: 100)
+        errors: list[SearchError] = [CompilesTooLong("600 s")]
+        monkeypatch.setattr(handle.pool, "compile_error", lambda game: errors[-1])
+        handle.worker.on_warm()
+        await server.until(lambda: GAME.id in server.adverts["w1"].warming)
+        errors.append(SearchFailed("no"))
+        handle.worker.on_warm()
+        await server.until(lambda: GAME.id not in server.adverts["w1"].warming)
+        assert not server.adverts["w1"].games
+
+
 async def test_a_workers_refusals(tmp_path: Path) -> None:
     """A worker refuses other rules, another game, another position, and more than it can queue."""
     async with server_and_worker(tmp_path) as (server, handle):
@@ -329,6 +350,12 @@ async def test_a_workers_refusals(tmp_path: Path) -> None:
             await server.until(lambda key=key: bool(server.of(work.Refused, key)))  # type: ignore[misc]
             (refusal,) = server.of(work.Refused, key)
             assert (refusal.reason, refusal.lost) == ("failed", key == "lost")
+        for key, left_s, left_ms in (("a while", 60.0, 60_000), ("for good", math.inf, 0)):
+            handle.pool.error = GameQuarantined("too many failed", left_s)
+            server.send_search("w1", key)
+            await server.until(lambda key=key: bool(server.of(work.Refused, key)))  # type: ignore[misc]
+            (refusal,) = server.of(work.Refused, key)
+            assert (refusal.reason, refusal.left_ms) == ("quarantined", left_ms)
         handle.pool.error, handle.pool.hang = None, True
         for number in range(4):
             server.send_search("w1", f"many{number}")

@@ -19,7 +19,17 @@ import pytest
 
 from engine.dispatch.dispatcher import TRIES, WorkersLost
 from engine.rules.registry import load_game
-from engine.search.job import Info, Job, Limit, Load, Result, RootMove, RulesChanged, SearchFailed
+from engine.search.job import (
+    GameQuarantined,
+    Info,
+    Job,
+    Limit,
+    Load,
+    Result,
+    RootMove,
+    RulesChanged,
+    SearchFailed,
+)
 from server.bus import work
 from server.bus.link import Link, open_link
 from server.bus.work import Advert, ReadyGame
@@ -124,9 +134,11 @@ def answers(move: str) -> Callable[[work.Search], list[work.WorkerMessage]]:
     return script
 
 
-def refuses(reason: str) -> Callable[[work.Search], list[work.WorkerMessage]]:
+def refuses(reason: str, left_ms: int = 0) -> Callable[[work.Search], list[work.WorkerMessage]]:
     """Returns the script of a worker that refuses each search for the reason."""
-    return lambda command: [work.Refused(command.id, command.attempt, reason, "because")]  # type: ignore[arg-type]
+    return lambda command: [
+        work.Refused(command.id, command.attempt, reason, "because", left_ms=left_ms)  # type: ignore[arg-type]
+    ]
 
 
 class LocalPool(ScriptedEngines):
@@ -490,6 +502,20 @@ async def test_a_search_that_failed_after_its_progress() -> None:
         with pytest.raises(SearchFailed, match="usable answer"):
             await network.search()
         assert now_s() == started_s
+
+
+@virtual
+async def test_a_quarantine_at_the_only_worker() -> None:
+    """One that ends says when; one without an end is a failed search, and nobody waits for it."""
+    for left_ms in (90_000, 0):
+        async with open_memory_network(MemoryBroker()) as network:
+            worker = await network.add_worker()
+            worker.script = refuses("quarantined", left_ms)
+            with pytest.raises(SearchFailed) as failed:
+                await network.search()
+            assert isinstance(failed.value, GameQuarantined) == bool(left_ms)
+            if isinstance(failed.value, GameQuarantined):
+                assert failed.value.left_s == pytest.approx(90, abs=0.1)
 
 
 @pytest.mark.parametrize("worker_count", [1, 2])

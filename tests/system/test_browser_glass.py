@@ -180,8 +180,8 @@ async def test_a_position_of_a_running_match(chromium: Browser, server: ServerPr
         await expect(ada.page).to_have_url(re.compile("moves=g1f3"))
         await expect(ada.page.locator(".move-board")).to_contain_text("Black to move")
         await expect(ada.page.locator(".what")).to_contain_text("Chess: alpha-beta, depth 1")
-        await kim.page.get_by_role("link", name="The match", exact=True).click()
-        await expect(kim.page).to_have_url(re.compile(r"/match/\w+\?ply=2"))
+        await kim.page.get_by_role("link", name="Back to your match", exact=True).click()
+        await expect(kim.page).to_have_url(re.compile(r"/room/\w+"))
 
 
 async def test_a_position_of_a_stored_match(chromium: Browser, server: ServerProcess) -> None:

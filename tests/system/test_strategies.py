@@ -103,8 +103,9 @@ def test_a_match_of_sticks_against_minimax(tmp_path: Path) -> None:
     assert played.stdout.count(STICKS["log"].strip("\n")) == 1
     assert f"{STICKS['boast']}\n" in played.stdout
     assert "You lost: a single stick is left." in played.stdout
-    command = played.stderr.strip().splitlines()[-1].removeprefix("Replay: plyroom ").split()
-    replayed = run_plyroom(env, *command)
+    last = played.stderr.strip().splitlines()[-1]
+    assert last.startswith("Replay: ")
+    replayed = run_plyroom(env, "replay", *last.partition(" replay ")[2].split())
     assert replayed.stdout.count(STICKS["log"].strip("\n")) == 1
     assert f"and values the position at {STICKS['value']}." in replayed.stdout
 

@@ -122,6 +122,7 @@ export class GlassPage {
         const { match } = this.#state;
         if (match === null || this.#running?.match === match) return;
         const read = await readMatch(match).catch(() => null);
+        if (this.#state.match !== match) return; // another search has begun
         this.#running = read && !read.over ? read : null;
         this.#app.update();
     }

@@ -132,7 +132,10 @@ export class LobbyPage {
             shown.topics = this.#topics = await listLessons();
         } catch (error) {
             // The frame says already that the connection is lost; the page loads again when it is back.
-            if (this.#app.session.status.state !== "lost") this.#app.toast(error instanceof Error ? error.message : String(error));
+            if (this.#app.session.status.state !== "lost") {
+                this.#app.toast(error instanceof Error ? error.message : String(error));
+                this.#latest ??= [];
+            }
         }
         this.#app.update();
     }
