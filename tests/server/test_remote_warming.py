@@ -150,6 +150,9 @@ class PoolWithStates(LocalPool):
     def warm_state(self, game_id: str) -> str:
         return self.states[game_id]
 
+    def compile_error(self, game_id: str) -> None:
+        return None
+
     def warm_percent(self, game_id: str) -> int:
         return {"warm": 100, "warming": 42}.get(self.states[game_id], 0)
 
