@@ -422,7 +422,7 @@ class _RoomCheck:
         # The time of a forced pass depends on a setting, and older versions wrote another time.
         if room.frozen is None and room.forced_pass() is None:
             due_ms = room.due_ms(pass_after_ms=0)
-            # That of a clock may be earlier: see `server.store.base.early_bound`.
+            # That of a clock may be earlier: see EARLY_BOUND in server/store/base.py.
             is_early = due_ms is not None and row.due_ms is not None and row.due_ms < due_ms
             if not (is_early and room.flag_ms() == due_ms):
                 expected["due_ms"] = due_ms

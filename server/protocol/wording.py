@@ -32,7 +32,7 @@ MAX_EXPECTED = 2
 CARELESS_PERCENT = 3
 #: Judgements of a position by the least chance to win, in percent; those below 50 mirror them.
 JUDGEMENTS = ((90, "winning", "losing"), (75, "clearly better", "clearly worse"),
-              (58, "a little better", "a little worse"))  # fmt: skip
+              (55, "a little better", "a little worse"))  # fmt: skip
 
 
 class SearchReport(Protocol):

@@ -177,7 +177,7 @@ class Append(Struct, frozen=True):
     """Events to append after `expected_v`, with their projections, in one transaction.
 
     `node` becomes responsible for the room's wake-up at `due_ms`, and no takeover is open any more.
-    The store may keep an earlier time: see `early_bound`.
+    The store may keep an earlier time: see EARLY_BOUND.
     """
 
     room: str
@@ -189,24 +189,15 @@ class Append(Struct, frozen=True):
     projections: tuple[Projection, ...] = ()
 
 
-#: `early_bound` in SQL: of the row `{row}` after an append with the values `{new}`.
+#: The wake-up time of a room after an append, in SQL, of the row `{row}` and the values `{new}`: the
+#: stored time, if it is in the future at the time of the append's last event and not later than the
+#: new one; else the new one. So most moves of a match with a clock change no indexed column, and
+#: PostgreSQL need not touch the index. A node that wakes the room and finds nothing due calls
+#: `reschedule`.
 EARLY_BOUND = (
     "CASE WHEN {row}.due_ms > {new}.at_ms AND {row}.due_ms <= {new}.due_ms"
     " THEN {row}.due_ms ELSE {new}.due_ms END"
 )
-
-
-def early_bound(stored_ms: int | None, due_ms: int | None, at_ms: int) -> int | None:
-    """The wake-up time of a room after an append: the stored one, if it is in the future at the
-    time of the append's last event and not later than the new one; else the new one.
-
-    So most moves of a match with a clock change no indexed column, and PostgreSQL need not touch
-    the index. A node that wakes the room and finds nothing due calls `reschedule`.
-    """
-    if stored_ms is not None and due_ms is not None and at_ms < stored_ms <= due_ms:
-        return stored_ms
-    return due_ms
-
 
 #: Time for which the entry of a room in no list keeps its `changed_ms` when it changes, in ms.
 KEPT_CHANGE_MS = 60_000

@@ -154,8 +154,9 @@ class Matches:
         are those of its exports, the usual one first. In a match with a clock `spent_ms` is the
         time that the clock counted, and `left_ms` has for each move what its player then had left.
 
-        The `room` of an unlisted match is there for its players only. If the sender may not see the
-        analyses while the match is running, `withheld` says why.
+        The `room` of an unlisted match is there for its players only; `public` is there for those
+        of public rooms, which other pages may show. If the sender may not see the analyses while
+        the match is running, `withheld` says why.
         """
         match = await self._find(request.match_info["match"])
         record = await self.record(match)
@@ -180,6 +181,7 @@ class Matches:
             **({} if match.clock is None else {"left_ms": record.left_ms}),
             "formats": format_entries(match.game),
             **({} if withheld is None else {"withheld": withheld}),
+            **({"public": True} if match.public else {}),
         }  # fmt: skip
         return json_answer(body)
 
@@ -240,6 +242,13 @@ class Matches:
         if withheld is not None:
             raise ApiError(HTTPStatus.FORBIDDEN, Code.TRACE_WITHHELD, withheld)
         return match, [played.move for played in (await self.record(match)).moves]
+
+    async def reason_for_no_help(self, match: StoredMatch) -> str | None:
+        """Why nobody may have help with the positions of a match, in a sentence; None if they may.
+
+        So it is while two people play it without help.
+        """
+        return await self._thoughts.reason_for_no_help(match)
 
     async def find_with_moves(self, match_id: str) -> tuple[StoredMatch, list[str]]:
         """A match with the tokens of its moves. Raises ApiError if there is no such match."""

@@ -61,7 +61,8 @@ class Variations:
         positions from ply `?ply=` to the end of the variation, and `moves` its moves with their
         notation. `start` is the last position as text, from which `create` starts a room. `over`
         says why the match would be over in that position, and is null otherwise. `legal` has the
-        legal moves of that position, like those of `turn`.
+        legal moves of that position, like those of `turn`. While two people play the match without
+        help, `withheld` says why no match against an AI starts from there.
         """
         tokens = request.query.get("moves", "").split()
         if len(tokens) > MAX_MOVES or any(len(token) > MAX_MOVE for token in tokens):
@@ -71,7 +72,9 @@ class Variations:
         try:
             self._rate.take(request[ORIGIN].address, self._ports.uptime_ms() / 1000)
             position = await self._position(match, moves[:ply])
-            return json_answer(await _play(position, ply, tokens))
+            answer = await _play(position, ply, tokens)
+            withheld = await self._matches.reason_for_no_help(match)
+            return json_answer(answer | ({} if withheld is None else {"withheld": withheld}))
         except LimitExceeded as limit:
             raise too_many_requests(limit) from limit
         except GameError as error:

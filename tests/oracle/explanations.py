@@ -18,7 +18,7 @@ from server.protocol.wording import StoredThought
 FORCED = MATE - 1_000
 #: The judgements from the best to the worst, with the least chance in percent of each.
 LADDER = (
-    (90, "winning"), (75, "clearly better"), (58, "a little better"), (43, "even"),
+    (90, "winning"), (75, "clearly better"), (55, "a little better"), (46, "even"),
     (26, "a little worse"), (11, "clearly worse"), (0, "losing"),
 )  # fmt: skip
 VERDICT = (

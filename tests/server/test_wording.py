@@ -46,7 +46,7 @@ SAYS = re.compile(
 )
 #: The judgements from the best to the worst, with the least chance in percent of each.
 LADDER = (
-    (90, "winning"), (75, "clearly better"), (58, "a little better"), (43, "the chances are even"),
+    (90, "winning"), (75, "clearly better"), (55, "a little better"), (46, "the chances are even"),
     (26, "a little worse"), (11, "clearly worse"), (0, "losing"),
 )  # fmt: skip
 SCORES = st.integers(-2_000, 2_000) | st.integers(1, 60).map(lambda plies: MATE - plies)

@@ -46,7 +46,6 @@ from server.store.base import (
     TakenRoom,
     Thought,
     day_of,
-    early_bound,
     match_page,
     wall_clock_ms,
 )
@@ -70,6 +69,13 @@ def entry_changed_ms(was_listed: bool, stored_ms: int, listed: bool, at_ms: int)
     if not was_listed and not listed and stored_ms >= at_ms - KEPT_CHANGE_MS:
         return stored_ms
     return at_ms
+
+
+def early_bound(stored_ms: int | None, due_ms: int | None, at_ms: int) -> int | None:
+    """The rule of `server.store.base.EARLY_BOUND`: the wake-up time of a room after an append."""
+    if stored_ms is not None and due_ms is not None and at_ms < stored_ms <= due_ms:
+        return stored_ms
+    return due_ms
 
 
 @dataclass(slots=True)

@@ -135,7 +135,7 @@ async def show_no_hint(studio: Studio) -> None:
     """Why there is no hint between two people."""
     await play_two(studio, "Chess", "e2 e4", "e7 e5")
     await studio.ada.button("Hint").click()
-    await expect(studio.ada.page.locator(".hint")).to_contain_text("Two people")
+    await expect(studio.ada.page.locator(".hint")).to_contain_text("two people")
 
 
 async def show_start_of_replay(studio: Studio) -> None:

@@ -36,7 +36,7 @@
  */
 /**
  * @typedef {MatchSummary & {options: Record<string, string>, options_text?: string, start: string, moves: Played[], view:
- *     BoardView | null, thoughts: Record<string, Info>, withheld?: string, spent_ms?: number[],
+ *     BoardView | null, thoughts: Record<string, Info>, withheld?: string, public?: boolean, spent_ms?: number[],
  *     left_ms?: (number | null)[], formats?: FileFormat[]}} StoredMatch
  * `spent_ms` has the time that each move took, and `left_ms` what its player's clock had after it.
  */

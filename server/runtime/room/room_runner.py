@@ -227,7 +227,7 @@ class RoomRunner:
     def postponed(self, before_ms: int) -> Rescheduled | None:
         """The wake-up time of the room, if this node must do the due work and none is due by then.
 
-        The store may have an earlier time (`early_bound`).
+        The store may have an earlier time (EARLY_BOUND in server/store/base.py).
         """
         due_ms = self._log.due_ms
         if self._is_busy or due_ms is None or due_ms <= before_ms:

@@ -33,6 +33,8 @@ export class PositionField {
     #error = "";
     /** Whether the user has left the field since the error came; it is then hidden. */
     #isErrorLeft = false;
+    /** Whether the error is the server's word on the text. */
+    #isWrong = false;
     #timer = 0;
     /** The board for placing pieces; null where the game needs more than pieces. @type {PositionEditor | null} */
     #editor = null;
@@ -54,6 +56,11 @@ export class PositionField {
     /** The text to send as `start`; null for the game's own start. @returns {string | null} */
     get start() {
         return this.#isOpen && this.#text.trim() !== "" ? this.#text.trim() : null;
+    }
+
+    /** Why the server has refused the text, or "". */
+    get refusal() {
+        return this.start !== null && this.#isWrong ? this.#error : "";
     }
 
     /** Whether the pieces that the user has placed make no position, so that no match can start. */
@@ -78,9 +85,13 @@ export class PositionField {
         showResult();
     }
 
-    /** @param {string} message why the text is no position, or "" */
-    #setError(message) {
+    /**
+     * @param {string} message why the text is no position, or ""
+     * @param {boolean} [isWrong] whether the server has said so
+     */
+    #setError(message, isWrong = message !== "") {
         this.#error = sentence(message);
+        this.#isWrong = isWrong;
         this.#isErrorLeft = false;
     }
 
@@ -236,7 +247,7 @@ export class PositionField {
     /** @param {StartPosition | Error} answer */
     #accept(answer) {
         if (answer instanceof ApiError) this.#setError(answer.message);
-        else if (answer instanceof Error) this.#setError("The server does not answer; try again");
+        else if (answer instanceof Error) this.#setError("The server does not answer; try again", false);
         else this.#position = answer;
     }
 }

@@ -66,6 +66,8 @@ export class GameSheet {
 
     async #submit() {
         if (this.#isBusy) return;
+        // Before any question about other matches.
+        if (this.#position.refusal) return this.#position.refuse(this.#position.refusal);
         this.#isBusy = true;
         this.#draw();
         const { clock: _, ...choices } = this.#choices;

@@ -162,7 +162,7 @@ export function drawInfo(app, match, { share, shown, flip, embed, clock }) {
             drawFlip(flip),
             drawSettingsButton(app),
             h("button", { class: "small", onclick: () => print() }, "Print"),
-            h("button", { class: "small", onclick: embed }, "Embed"),
+            match.public ? h("button", { class: "small", onclick: embed }, "Embed") : null,
         ),
         match.seats.map((occupant, seat) =>
             occupant.kind === "ai" || occupant.identity === match.seats[seat - 1]?.identity

@@ -27,6 +27,7 @@ export async function readPlace(app, match, ply, moves) {
     try {
         const [line, games] = await Promise.all([readVariation(match.match, ply, moves), listGames()]);
         const game = games.find(({ id }) => id === match.game);
+        if (line.withheld) return refuse(sentenceOf(line.withheld));
         if (line.over !== null) return refuse(`The match is over in this position: ${line.over}.`);
         if (!game) return refuse("This server no longer has the rules of this match.");
         return { game, start: line.start, turn: line.views.at(-1)?.turn ?? 0 };

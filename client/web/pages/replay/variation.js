@@ -8,8 +8,9 @@ import { request } from "../../shell/api.js";
 
 /**
  * The server's answer: `views` begin with the position at `ply`, `start` is the last position as text,
- * and `over` says why the match would be over in that position.
- * @typedef {{ply: number, start: string, moves: Played[], views: PositionView[], over: string | null}} VariationAnswer
+ * and `over` says why the match would be over in that position. `withheld` says why no match against an
+ * AI may start from there.
+ * @typedef {{ply: number, start: string, moves: Played[], views: PositionView[], over: string | null, withheld?: string}} VariationAnswer
  */
 
 /**

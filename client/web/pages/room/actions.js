@@ -10,9 +10,9 @@
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
-import { claimReason, isBarred, isInviting, isOneScreen, mySeat, permits, resultSeat, viewerSeat } from "./viewer.js";
+import { claimReason, isBarred, isInviting, isOneScreen, mySeat, permits, playerName, resultSeat, viewerSeat } from "./viewer.js";
 import { hasAi } from "../../ui/table.js";
-import { frozenText, occupantName, resultSentence, sideName } from "../../shell/words.js";
+import { frozenText, occupantName, resultSentence } from "../../shell/words.js";
 
 /**
  * The state of the room or of its match in a few words.
@@ -33,7 +33,7 @@ export function statusText(model, room) {
     if (turn == null) return "";
     // Nothing on an empty board of dots shows where its lines are drawn.
     if (turn === viewerSeat(model)) return headPly(room) === 0 && board?.kinds["-"]?.shape === "line" ? "Your turn: press between two dots" : "Your turn";
-    if (seats[turn]?.kind !== "ai") return `${sideName(board, turn)} to move`;
+    if (seats[turn]?.kind !== "ai") return `${playerName(room, turn)} to move`;
     return `${occupantName(seats[turn])} ${doing(room.thoughts[headPly(room)])}`;
 }
 

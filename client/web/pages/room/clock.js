@@ -13,7 +13,7 @@
 
 import { h, render } from "../../shell/elements.js";
 import { headPly } from "../../shell/model.js";
-import { isOneScreen, legalMoves, permits, viewerSeat } from "./viewer.js";
+import { isOneScreen, legalMoves, permits, playerName, viewerSeat } from "./viewer.js";
 import { sideName } from "../../shell/words.js";
 import {
     clockBefore,
@@ -155,8 +155,8 @@ export class RoomClock {
             return h("p", { class: "clock-state", key: "held", role: "status" }, `${heldText(held)}. Nobody loses time.`);
         const left_ms = firstTurnLeft(room, match.clock, this.#app.session.serverTime_ms());
         if (left_ms === null) return null;
-        const side = sideName(room.description?.view, room.views[headPly(room)]?.turn ?? 0);
-        const text = `${legalMoves(room).length > 0 ? "Your first move" : `The first move of ${side}`} is due in `;
+        const name = playerName(room, room.views[headPly(room)]?.turn ?? 0);
+        const text = `${legalMoves(room).length > 0 ? "Your first move" : `The first move of ${name}`} is due in `;
         return h("p", { class: "clock-state first-turn", key: "first" }, text, h("time", { managesChildren: true }), ". The clocks start after it.");
     }
 

@@ -27,6 +27,8 @@ const GONE_AFTER_MS = 4000;
 export class RoomFeedback {
     /** The lines of the log, the latest last. @type {LogLine[]} */
     lines = [];
+    /** Whether you have offered a draw in the match. */
+    hasOfferedDraw = false;
     #app;
     #lineCount = 0;
     /** The timers of the seats whose players have just left the room. @type {Map<number, number>} */
@@ -52,6 +54,7 @@ export class RoomFeedback {
     addHistory(events, lastV) {
         const past = historyLines(this.#app.model, events, lastV).map((line) => ({ ...line, key: `past ${line.v}` }));
         this.lines = [...past, ...this.lines].slice(-MAX_LOG_LINES);
+        for (const event of events) if (event.v <= lastV) this.#noteDrawOffer(event);
         this.#app.update();
     }
 
@@ -63,6 +66,7 @@ export class RoomFeedback {
     onEvent(event, before) {
         const { room } = before;
         if (!room) return;
+        this.#noteDrawOffer(event);
         const seat = mySeat(before) ?? mySeat(this.#app.model);
         const line = logLine(event, room, seat);
         if (line !== null) this.#addLine(event.v, line);
@@ -70,6 +74,12 @@ export class RoomFeedback {
         if (isMine) this.#app.announce(BARRED_TEXT); // which the status shows
         const toast = toastText(event, room, seat);
         if (toast !== null) this.#app.toast(toast);
+    }
+
+    /** @param {EventMessage | HiddenMessage} event */
+    #noteDrawOffer(event) {
+        if (event.kind === "started") this.hasOfferedDraw = false;
+        else if (event.kind === "offered" && event.what === "draw" && event.seat === mySeat(this.#app.model)) this.hasOfferedDraw = true;
     }
 
     /**
@@ -101,7 +111,8 @@ export class RoomFeedback {
     #writeAway(seat) {
         this.#timers.delete(seat);
         const { room } = this.#app.model;
-        if (!room?.presence) return;
+        // Without a connection nobody knows who is there.
+        if (!room?.presence || this.#app.session.status.state !== "open") return;
         const where = whereabouts(room.presence, seat);
         if (where === this.#away.get(seat)) return;
         this.#away.set(seat, where);

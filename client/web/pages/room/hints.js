@@ -49,11 +49,13 @@ export class Hints {
     draw(room) {
         if (legalMoves(room).length === 0) return null;
         const request = this.#current(room);
+        const isAllowed = permits(this.#app.model, "hint");
+        // Who has read why there is none needs no button at each of the next moves.
+        if (!isAllowed && !request && this.#request?.refusal && this.#request.match?.id === room.match?.id) return null;
         const text = request && this.#text(room, request);
         const isWaiting = request !== null && text === "";
         const next = request ? request.level + (isWaiting || request.refusal ? 0 : 1) : 0;
         const isAll = next >= LEVELS.length;
-        const isAllowed = permits(this.#app.model, "hint");
         const [, label] = LEVELS[next] ?? LEVELS[0];
         const attributes = {
             key: "hint",

@@ -19,8 +19,6 @@ import { occupantName, optionsText } from "../../shell/words.js";
 export class Opponent {
     #app;
     #absence;
-    /** The match in which you have offered a draw. @type {string | undefined} */
-    #offeredIn = "";
 
     /**
      * @param {App} app
@@ -64,12 +62,13 @@ export class Opponent {
      * The open request for a takeback, and the open offer.
      * @param {Room} room
      * @param {string} [clock] the time control of a proposed game in words
+     * @param {boolean} [hasOffered] whether you have offered a draw in this match
      * @returns {Content}
      */
-    drawOffers(room, clock = "") {
+    drawOffers(room, clock = "", hasOffered = false) {
         if (!room.match) return null;
         if (room.match.over) return [drawProposal(this.#app, room, clock), drawOffer(this.#app, room, "rematch", "rematch")];
-        return [drawTakebackRequest(this.#app, room), drawOffer(this.#app, room, "draw", "accept"), this.#drawOfferLater(room)];
+        return [drawTakebackRequest(this.#app, room), drawOffer(this.#app, room, "draw", "accept"), hasOffered && this.#drawOfferLater(room)];
     }
 
     /**
@@ -77,11 +76,8 @@ export class Opponent {
      * turns the server allows no other one.
      * @param {Room} room
      */
-    #drawOfferLater({ match, offers }) {
-        const { model } = this.#app;
-        const seat = mySeat(model);
-        if (seat !== null && offers.includes(seat)) this.#offeredIn = match?.id;
-        if (this.#offeredIn !== match?.id || offers.length > 0 || permits(model, "offer_draw")) return null;
+    #drawOfferLater({ offers }) {
+        if (offers.length > 0 || permits(this.#app.model, "offer_draw")) return null;
         return h("button", { key: "draw-later", disabled: true }, icon("draw"), "Offer a draw again later");
     }
 }
@@ -170,7 +166,8 @@ function drawGone(app, room, absence) {
         );
     }
     const text = goneText(app, room, absence);
-    if (text === null) return null;
+    // Without a connection nobody knows who is there.
+    if (text === null || app.session.status.state !== "open") return null;
     const claims = CLAIMS.filter(({ t }) => permits(model, t));
     if (claims.length === 0 || absence.isWaiting) return h("p", { class: "gone", key: "gone" }, text);
     const wait = () => {

@@ -403,7 +403,7 @@ export class RoomPage {
             room.match && !over ? opponent?.drawGone(room) : null,
             this.#parts.clock.shown?.drawState(room),
             this.#shown === null ? null : h("button", { key: "back", class: "to-live", onclick: back }, "Back to the match"),
-            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room, this.#parts.after.shown?.drawAgain(this.#app, room)), opponent?.drawBarring(room), this.#hints?.draw(room), opponent?.drawOffers(room, this.#parts.clock.shown?.proposedControl(room))),
+            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room, this.#parts.after.shown?.drawAgain(this.#app, room)), opponent?.drawBarring(room), this.#hints?.draw(room), opponent?.drawOffers(room, this.#parts.clock.shown?.proposedControl(room), this.#feedback?.hasOfferedDraw)),
         );
     }
 

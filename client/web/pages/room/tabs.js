@@ -52,8 +52,6 @@ export class RoomTabs {
             select: (id) => {
                 this.#chosen = id;
                 this.#app.update();
-                // The newest words and the field, which a board may leave no place.
-                if (id === "chat") requestAnimationFrame(() => document.getElementById("say")?.scrollIntoView({ block: "nearest" }));
             },
         });
     }

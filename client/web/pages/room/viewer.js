@@ -5,6 +5,8 @@
  * @import {Model, Room} from "../../shell/model.js"
  */
 
+import { occupantName, sideName } from "../../shell/words.js";
+
 /**
  * The seat that you hold, or null.
  * @param {Model} model
@@ -67,6 +69,15 @@ export function resultSeat(model) {
     const player = seat === null ? null : model.room?.match?.seats[seat];
     const identity = player?.kept_for?.identity ?? player?.identity;
     return identity !== undefined && identity === model.you?.identity ? seat : null;
+}
+
+/**
+ * The player of a seat by name; on one screen without names, the side.
+ * @param {Room} room
+ * @param {number} seat
+ */
+export function playerName({ seats, description }, seat) {
+    return seats[0]?.name === seats[1]?.name ? sideName(description?.view, seat) : occupantName(seats[seat]);
 }
 
 /**
