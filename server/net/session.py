@@ -13,7 +13,7 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import State
 
 from server.codes import Code
-from server.commands import Create
+from server.commands import Chat, Create
 from server.identity.authentication import authenticate
 from server.identity.credentials import Credentials
 from server.ids import NOBODY, IdentityId, RoomId
@@ -280,6 +280,10 @@ class Session:
                 return
             self._rooms.add(room_id)
         command = message.command if isinstance(message, wire.CommandFrame) else message
+        if isinstance(command, Chat) and room_id not in self._rooms:
+            # The eye of the room counts who reads it: nobody speaks there unseen.
+            self._send_error(command.id, Code.CHAT_OUTSIDE, "join the room before you write there")
+            return
         accepted = self._hub.submit(
             room_id,
             Request(

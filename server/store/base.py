@@ -189,11 +189,11 @@ class Append(Struct, frozen=True):
     projections: tuple[Projection, ...] = ()
 
 
-#: The wake-up time of a room after an append, in SQL, of the row `{row}` and the values `{new}`: the
-#: stored time, if it is in the future at the time of the append's last event and not later than the
-#: new one; else the new one. So most moves of a match with a clock change no indexed column, and
-#: PostgreSQL need not touch the index. A node that wakes the room and finds nothing due calls
-#: `reschedule`.
+#: The wake-up time of a room after an append, in SQL, for the row `{row}` and the values `{new}`.
+#: It is the stored time, if that is in the future at the time of the append's last event and not
+#: later than the new one; else the new one. So most moves of a match with a clock change no indexed
+#: column, and PostgreSQL need not touch the index. A node that wakes the room and finds nothing due
+#: calls `reschedule`.
 EARLY_BOUND = (
     "CASE WHEN {row}.due_ms > {new}.at_ms AND {row}.due_ms <= {new}.due_ms"
     " THEN {row}.due_ms ELSE {new}.due_ms END"

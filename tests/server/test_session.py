@@ -192,6 +192,8 @@ async def test_every_command_is_answered_once() -> None:
     """
     async with serve() as node, node.guest() as client:
         rooms = [(await client.ack("create", game="sticks"))["room"] for _ in range(3)]
+        for room in rooms:
+            await client.ack("join", room=room)
         keys = [f"k{n}" for n in range(120)]
         for n, key in enumerate(keys):
             room = [*rooms, "nowhere"][n % 4]
@@ -204,7 +206,20 @@ async def test_every_command_is_answered_once() -> None:
         for n in range(4):
             assert [key for key in answers if key in keys[n::4]] == keys[n::4]
         await client.send(wire.Ping(id="p"))
-        assert (await client.receive())["t"] == "pong"
+        await client.expect("pong")
+
+
+async def test_nobody_speaks_in_a_room_unseen() -> None:
+    """A client that has only the link of a room is refused there until it joins, and after it
+    left.
+    """
+    async with serve() as node, node.guest() as ada, node.guest() as cyd:
+        room = (await ada.ack("create", game="sticks"))["room"]
+        for n in range(2):
+            assert await cyd.expect_refusal("chat", room=room, text="boo") == Code.CHAT_OUTSIDE
+            await cyd.ack("join", room=room)
+            await cyd.ack("chat", room=room, text=f"hello {n}")
+            await cyd.ack("leave", room=room)
 
 
 async def test_a_match_by_socket() -> None:
@@ -332,6 +347,7 @@ async def test_a_refused_leave_is_repeated_when_the_connection_closes() -> None:
     async with serve(fake, messages_burst=1000) as node, node.guest() as ada, node.guest() as cyd:
         room = (await ada.ack("create", game="sticks"))["room"]
         await cyd.ack("join", room=room)
+        await ada.ack("join", room=room)
         gate = fake.store.hold("append")
         await ada.send({"t": "chat", "id": "first", "room": room, "text": "x"})
         await fake.store.waiting["append"].wait()  # from now on the mailbox fills

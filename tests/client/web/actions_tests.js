@@ -52,17 +52,16 @@ const seatActions = (state) => [0, 1].map((seat) => textsOf((app, room) => drawS
 test("after a declined offer of a draw the button is grey until the server allows another offer", () => {
     const page = { model: null, command: async () => null, update: () => {} };
     const opponent = new Opponent(page);
-    const buttons = (state) => {
+    const buttons = (state, hasOffered = true) => {
         page.model = roomWith(state);
         const parent = document.createElement("div");
-        render(parent, h("div", null, opponent.drawOffers(page.model.room)));
+        render(parent, h("div", null, opponent.drawOffers(page.model.room, "", hasOffered)));
         return [...parent.querySelectorAll("button")].map(({ textContent, disabled }) => [textContent, disabled]);
     };
-    assertEqual(buttons({ may: ["resign"] }), []);
+    assertEqual(buttons({ may: ["resign"] }, false), []);
     assertEqual(buttons({ may: ["resign", "decline"], offers: [0] }), [["Withdraw", false]]);
     assertEqual(buttons({ may: ["resign"] }), [["Offer a draw again later", true]]);
     assertEqual(buttons({ may: ["resign", "offer_draw"] }), []);
-    assertEqual(buttons({ may: ["resign"], match: { id: "the-next" } }), []);
 });
 
 test("on an empty board of dots the status says where to press", () => {

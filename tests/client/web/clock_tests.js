@@ -262,7 +262,7 @@ test("low time has a mark, and the first turn a countdown that is not the clock"
     model.room.views[0] = { turn: 0, pieces: {}, text: "" };
     const early = clocksOf(model, START_MS + 4000);
     early.draw();
-    assertEqual(document.querySelector(".first-turn").textContent, "The first move of White is due in 0:26. The clocks start after it.");
+    assertEqual(document.querySelector(".first-turn").textContent, "The first move of Ada is due in 0:26. The clocks start after it.");
 });
 
 test("the button gives the opponent time, and a clock that stands says why", () => {

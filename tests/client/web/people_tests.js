@@ -11,7 +11,7 @@ const KEPT = { identity: "ai", name: "AI level 2", kind: "ai", level: 2, kept_fo
 const CLAIMS = ["claim_win", "call_draw", "let_ai_play"];
 
 /** Returns the texts that Ada sees about a player who has gone. */
-function seen({ seats = [ADA, BEN], may = [], gone_ms = [], elsewhere = [], waited_ms = 0, isWaiting = false, isMyMove = false }) {
+function seen({ seats = [ADA, BEN], may = [], gone_ms = [], elsewhere = [], waited_ms = 0, isWaiting = false, isMyMove = false, state = "open" }) {
     const turn = { t: "turn", room: "r", v: 9, match: "m", ply: 0, moves: [{ id: "a1", path: ["a1"], text: "a1" }] };
     const match = { id: "m", number: 1, start: "", rules: "", seats, moves: [] };
     const model = [
@@ -21,7 +21,7 @@ function seen({ seats = [ADA, BEN], may = [], gone_ms = [], elsewhere = [], wait
         { t: "presence", room: "r", seats: [true, false], watching: 0, gone_ms, elsewhere },
         ...(isMyMove ? [turn] : []),
     ].reduce(apply, follow(EMPTY_MODEL, "r"));
-    const opponent = new Opponent({ model, command: async () => null, update() {} }, () => 1000);
+    const opponent = new Opponent({ model, command: async () => null, update() {}, session: { status: { state } } }, () => 1000);
     opponent.setGone(gone_ms, 1000 - waited_ms);
     const parent = document.createElement("div");
     const draw = () => render(parent, opponent.drawGone(model.room));
@@ -42,6 +42,7 @@ test("a player sees the time until the match may be claimed, and then the claims
     assertEqual(seen({ gone_ms: [null, 0], may: CLAIMS }), ["Ben has gone.", ...claims]);
     assertEqual(seen({ gone_ms: [null, 0], may: CLAIMS, isWaiting: true }), ["Ben has gone."]);
     assertEqual(seen({ gone_ms: [0, null] }), []);
+    assertEqual(seen({ gone_ms: [null, 39_001], state: "waiting" }), []); // it may be the server that went
 });
 
 test("a spectator reads who has gone, both if both have", () => {

@@ -36,7 +36,7 @@ function textsOf(event, snapshot) {
 test("an offer and its answer are logged, and the offerer is told of a refusal", () => {
     assertEqual(textsOf({ kind: "offered", seat: 0, what: "draw" }), [
         ["You offered a draw", null],
-        ["Ada offered a draw", null],
+        ["Ada offered a draw", "Ada offered a draw"],
         ["Ada offered a draw", null],
     ]);
     assertEqual(textsOf({ kind: "declined", seat: 1, what: "draw" }, { offers: [0] }), [
@@ -50,6 +50,11 @@ test("an offer and its answer are logged, and the offerer is told of a refusal",
     ]);
     const agreed = { kind: "finished", match: "m", winner: null, how: "agreement", reason: "both sides agreed to it" };
     assertEqual(textsOf(agreed, { offers: [0] })[2], ["Ben accepted the draw", null]);
+});
+
+test("a swap, which moves a stone of the other side, is told to that side", () => {
+    const toasts = textsOf({ ...MOVED, seat: 1, move: "swap" }).map(([, toast]) => toast);
+    assertEqual(toasts, ["Ben swapped: the first stone is theirs now", null, null]);
 });
 
 test("a move declines the opponent's offer of a draw", () => {
@@ -113,12 +118,29 @@ test("players who lose the connection and come back are noticed", () => {
     assertEqual(presenceChanges(near, both), [{ seat: 1, where: "here" }]);
 });
 
+test("after a reload the page knows whether you have offered a draw in this match", () => {
+    const room = roomAfter();
+    const [started, offered] = [
+        { v: 3, kind: "started", seats: room.seats },
+        { v: 4, kind: "offered", what: "draw", seat: 0 },
+    ];
+    const knows = (...events) => {
+        const model = { ...EMPTY_MODEL, you: { identity: "ada" }, room };
+        const feedback = new RoomFeedback({ model, update() {}, toast() {}, session: { status: { state: "open" } } });
+        feedback.addHistory(events, 9);
+        return feedback.hasOfferedDraw;
+    };
+    assertEqual([knows(started), knows(started, offered)], [false, true]);
+    assertEqual([knows(started, { ...offered, seat: 1 }), knows(started, { ...offered, what: "takeback" })], [false, false]);
+    assertEqual([knows(started, { ...offered, v: 10 }), knows(offered, { ...started, v: 5 })], [false, false]);
+});
+
 test("a lost connection of the opponent is logged after a while, and so is their return", () => {
     const timers = new Map();
     const { setTimeout, clearTimeout } = window;
     window.setTimeout = (call) => (timers.set(timers.size + 1, call), timers.size);
     window.clearTimeout = (timer) => timers.delete(timer);
-    const app = { model: { you: { identity: "ada" }, room: roomAfter() }, update() {}, toast() {} };
+    const app = { model: { you: { identity: "ada" }, room: roomAfter() }, update() {}, toast() {}, session: { status: { state: "open" } } };
     const feedback = new RoomFeedback(app);
     const connect = (isAda, isBen, elsewhere = []) => {
         const before = app.model.room;
@@ -138,6 +160,12 @@ test("a lost connection of the opponent is logged after a while, and so is their
     assertEqual(texts(), ["Ben has no connection"]);
     connect(true, true);
     assertEqual(texts(), ["Ben has no connection", "Ben is back"]);
+    app.session.status.state = "waiting"; // the server has gone, and Ben's connection with it
+    connect(true, false);
+    wait();
+    app.session.status.state = "open";
+    connect(true, true);
+    assertEqual(texts().length, 2);
     connect(true, false);
     connect(true, false, [1]);
     wait();

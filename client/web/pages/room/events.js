@@ -149,6 +149,8 @@ export function toastText(event, room, seat) {
             if (isOneScreen(room)) return event.number > 1 ? "New match" : null;
             return event.number > 1 ? `New match: you play ${sideName(room.description?.view, side)}` : null;
         }
+        case "offered": // its box may be below the window
+            return event.seat === seat ? null : logLine(event, room, seat);
         case "declined":
             if (event.seat === seat) return null;
             if (event.what === "takeback")
@@ -162,6 +164,7 @@ export function toastText(event, room, seat) {
             return event.seat === seat ? null : logLine(event, room, seat);
         case "moved":
             if (declinesTakeback(event, room) && event.seat !== seat) return TAKEBACK_DECLINED;
+            if (event.move === "swap" && event.seat !== seat) return `${subjectOf(room, event.seat, seat)} swapped: the first stone is theirs now`;
             return declinesDraw(event, room) && event.seat !== seat ? "Your draw offer was declined" : null;
         case "time_added":
             return event.seat === seat ? logLine(event, room, seat) : null;
