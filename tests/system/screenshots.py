@@ -138,6 +138,52 @@ async def show_no_hint(studio: Studio) -> None:
     await expect(studio.ada.page.locator(".hint")).to_contain_text("two people")
 
 
+async def show_refused_commands(studio: Studio) -> None:
+    """The bot's commands between two people, who may have no help: what works comes first."""
+    await play_two(studio, "Chess", "e2 e4", "e7 e5")
+    await studio.ada.open_tab("Chat")
+    await studio.ada.page.get_by_label("Say something").focus()
+    await studio.ada.page.keyboard.type("/")
+    await studio.ada.page.get_by_role("option").first.wait_for()
+
+
+async def show_marked_hint(studio: Studio) -> None:
+    """The marks of a hint on a board whose pieces are rings and crosses."""
+    await studio.ada.create("Tic-tac-toe", "The AI", level=1, side="Crosses")
+    await studio.ada.wait_for_turn()
+    for label in ("Hint", "Show the move", "Show the best moves"):
+        await studio.ada.button(label).click()
+    await expect(studio.ada.page.locator(".hint")).to_contain_text("The best moves")
+
+
+async def show_left(studio: Studio) -> None:
+    """The other person has left the seat after a match."""
+    await show_win(studio)
+    await studio.bob.button("Leave the seat").click()
+    await expect(studio.ada.page.locator(".state")).to_contain_text("The other seat is empty")
+
+
+async def show_way_back(studio: Studio) -> None:
+    """The glass box of a running match, with the way back to it."""
+    await show_room_with_ai(studio)
+    await studio.ada.page.get_by_role("link", name="Open in the glass box").click()
+    await studio.ada.page.locator("glass-tree .node").first.wait_for()
+
+
+async def show_full_bars(studio: Studio) -> None:
+    """Bars with a clock, the score, men on the board and in hand: the second game of a room."""
+    await play_two(studio, "Connect four", "d1", "a1", "d2", "a2", "d3", "a3", "d4", time="5+3")
+    await studio.ada.page.locator(".state.won").wait_for()
+    await studio.ada.button("Next game…").click()
+    await studio.ada.page.locator(".next-game .games label", has_text="Nine men's morris").click()
+    await studio.ada.page.locator(".next-game button.main").click()
+    await studio.bob.button("Accept").click()
+    for person in (studio.bob, studio.ada, studio.bob):
+        await person.wait_for_turn()
+        await play_by_clicks(person, 1)
+    await studio.ada.wait_for_turn()
+
+
 async def show_start_of_replay(studio: Studio) -> None:
     """A replay as it opens: the start position and the result."""
     await show_result(studio)
@@ -235,15 +281,6 @@ async def show_first_turn(studio: Studio) -> None:
     await studio.bob.page.goto(studio.ada.page.url)
     await studio.bob.button("Play").click()
     await studio.ada.wait_for_turn()
-
-
-async def show_no_embed(studio: Studio) -> None:
-    """Why a match by link is in no other page."""
-    await show_win(studio)
-    await studio.ada.page.get_by_role("link", name="Replay", exact=True).click()
-    await studio.ada.open_tab("Match")
-    await studio.ada.button("Embed").click()
-    await studio.ada.page.locator("dialog").wait_for()
 
 
 async def show_no_replays(studio: Studio) -> None:
@@ -594,6 +631,11 @@ STATES: dict[str, State] = {
     "waiting-lesson": show_waiting_in_lesson,
     "newcomer": show_newcomer,
     "no-hint": show_no_hint,
+    "refused-commands": show_refused_commands,
+    "marked-hint": show_marked_hint,
+    "left": show_left,
+    "way-back": show_way_back,
+    "full-bars": show_full_bars,
     "replay-start": show_start_of_replay,
     "stranger": show_stranger,
     "barred": show_barred,
@@ -611,7 +653,6 @@ STATES: dict[str, State] = {
     "aborted": show_aborted,
     "one-screen": show_one_screen,
     "first-turn": show_first_turn,
-    "no-embed": show_no_embed,
     "replays-none": show_no_replays,
     "draw": show_draw,
     "win": show_win,

@@ -30,10 +30,10 @@ async def show_room_with_ai(studio: Studio) -> None:
     await expect(studio.ada.page.locator(".moves .move").nth(1)).to_be_visible()
 
 
-async def play_two(studio: Studio, game: str, *cells: str) -> None:
+async def play_two(studio: Studio, game: str, *cells: str, time: str | None = None) -> None:
     """Lets Ada begin a match against Bob; a cell is a click of the player to move."""
     ada, bob = studio.ada, studio.bob
-    await ada.create(game, "A friend", side="begins")
+    await ada.create(game, "A friend", side="begins", time=time)
     await bob.page.goto(ada.page.url)
     await bob.page.get_by_role("button", name="Sit here").or_(bob.button("Play")).first.click()
     for ply, path in enumerate(cells):
