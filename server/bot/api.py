@@ -17,7 +17,9 @@ from enum import StrEnum
 from msgspec import Struct
 
 from engine.game import Game, Position
+from engine.null_move import has_null_moves
 from engine.search.job import Job, Result
+from server.codes import Code
 from server.commands import Command
 from server.protocol.assessments import Candidate as Candidate
 from server.protocol.messages import Arrow as Arrow
@@ -59,16 +61,28 @@ def for_players(room: Room, viewer: Viewer) -> Refusal | None:
     return NO_SEAT if viewer.seat is None else None
 
 
+def with_null_moves(room: Room, viewer: Viewer) -> Refusal | None:
+    """Allows a command that passes the turn, in games that know what that would be."""
+    game = room.game
+    if game is None or has_null_moves(game, room.options):
+        return None
+    return Refusal(
+        Code.HELP_NONE, f"in {game.title} the turn cannot be passed, so no threat is known"
+    )
+
+
 class Need(StrEnum):
     """What a command needs, for lists of commands that say which of them work now.
 
-    A match, now or before; help with its position; a seat; or thoughts of an AI.
+    A match, now or before; help with its position; a seat; thoughts of an AI; or a game in which
+    the turn can be passed.
     """
 
     MATCH = "match"
     HELP = "help"
     SEAT = "seat"
     THOUGHTS = "thoughts"
+    PASS = "pass"
 
 
 #: What the conditions of this module need.
@@ -76,6 +90,7 @@ _NEEDS: dict[When, tuple[Need, ...]] = {
     after_start: (Need.MATCH,),
     with_help: (Need.MATCH, Need.HELP),
     for_players: (Need.SEAT,),
+    with_null_moves: (Need.PASS,),
 }
 
 

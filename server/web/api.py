@@ -1,5 +1,6 @@
 """The HTTP API in JSON for everything that is not live: guests, games, matches, health."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -9,12 +10,14 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 from msgspec import Meta, Struct
 
+from engine.null_move import has_null_moves
 from engine.search.job import MAX_STRATEGY_DEPTH
 from engine.strategies.contract import DEFAULT_DEPTH
 from engine.strategies.names import FIXED_DEPTHS, title_of
 from engine.strategies.registry import strategy_names
 from server.address import Proxies, parse_proxies
 from server.analysis.feed import AnalysisFeed
+from server.bot.api import Need
 from server.bot.registry import all_commands
 from server.codes import Code
 from server.identity.authentication import Authenticated, TokenUnknown, authenticate
@@ -267,13 +270,28 @@ class Api:
     async def chat_commands(self, request: web.Request) -> web.Response:
         """Lists the commands of the room's bot, each with a few words about it, and in `needs` what
         must be there that it works: a `match`, now or before; `help` with its position; a `seat`;
-        `thoughts` of an AI.
+        `thoughts` of an AI; a game whose turn can be passed (`pass`). With `?game=` the answer
+        says in `lacks` which of them the game never has.
         """
+        lacks = await self._lacks(request.query.get("game"))
         entries = [
             {"name": name, "about": each.about, **({"needs": each.needs} if each.needs else {})}
             for name, each in all_commands().items()
         ]
-        return json_answer({"commands": entries})
+        return json_answer({"commands": entries, **({"lacks": lacks} if lacks else {})})
+
+    async def _lacks(self, game_id: str | None) -> list[Need]:
+        """What a game never has, in its usual form. Of a game that is missing or broken nobody
+        knows: the bot says what does not work there.
+        """
+        if game_id is None:
+            return []
+        try:
+            game = self._ports.find_game(game_id)
+        except Exception:
+            return []
+        has_passes = await asyncio.to_thread(has_null_moves, game, game.check_options({}))
+        return [] if has_passes else [Need.PASS]
 
     async def socket(self, request: web.Request) -> web.Response:
         """Answers why a WebSocket is refused: browsers hide the reason from their pages."""

@@ -18,7 +18,7 @@ ROOM_BYTES = 63_000
 ROOM_WITH_PART_BYTES = {
     "after": 65_000,
     "aiForm": 64_500,
-    "chat": 66_500,
+    "chat": 66_800,
     "clock": 68_300,
     "invitation": 65_100,
     "opponent": 65_900,

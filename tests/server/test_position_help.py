@@ -9,9 +9,8 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from server.bot import registry
+from server.bot import api, registry
 from server.bot.api import Need
-from server.bot.commands import positions
 from server.commands import AiSeat, Command, Configure, Hint, LetAiPlay, Rematch, Resign
 from server.events import CAPABILITIES, Created, Occupant, Required, SeatTaken, parse_event_body
 from server.ids import IdentityId, RoomId
@@ -132,8 +131,7 @@ def test_no_command_helps_where_help_is_forbidden(name: str, kind: str, actor: A
 @pytest.mark.parametrize("kind", [*FORBIDDEN, *ALLOWED, "no match"])
 def test_the_needs_of_a_command_say_when_it_is_refused(kind: str) -> None:
     """A built-in command is refused exactly where one of its needs is not there: clients list it
-    as refused by its needs alone. Only /threat has a condition of its own: tic-tac-toe's turn
-    cannot be passed.
+    as refused by its needs alone.
     """
     room = {**FORBIDDEN, **ALLOWED, "no match": created}[kind]().fold()
     for actor in (ADA, BEN, CYD):
@@ -143,11 +141,12 @@ def test_the_needs_of_a_command_say_when_it_is_refused(kind: str) -> None:
             Need.HELP: position_help(room, viewer) is None,
             Need.SEAT: viewer.seat is not None,
             Need.THOUGHTS: True,
+            Need.PASS: False,  # tic-tac-toe's turn cannot be passed
         }
         for name, each in registry.all_commands().items():
             is_allowed = each.when(room, viewer) is None
             has_needs = all(there[need] for need in each.needs)
-            assert is_allowed == (has_needs and name != "threat"), (name, actor.name)
+            assert is_allowed == has_needs, (name, actor.name)
 
 
 @pytest.mark.parametrize("kind", FORBIDDEN)
@@ -283,7 +282,7 @@ async def check_silence(name: str, is_rated: bool) -> None:
 def test_a_bot_that_forgets_the_condition_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """With a condition that never refuses, the tests above fail: the planted fault is found."""
     monkeypatch.setattr(permissions, "position_help", lambda room, viewer=None: None)
-    monkeypatch.setattr(positions, "has_null_moves", lambda game, options: True)
+    monkeypatch.setattr(api, "has_null_moves", lambda game, options: True)
     room = FORBIDDEN["two people"]().fold()
     viewer = viewer_of(room, IdentityId("ada"))
     assert permissions.hint(room, viewer) is None

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from engine.game import Position
-from engine.null_move import NoNullMove, has_null_moves, null_move
+from engine.null_move import NoNullMove, null_move
 from engine.search.job import Result
-from server.bot.api import Answer, Arrow, Ask, Search, command, with_help
+from server.bot.api import Answer, Arrow, Ask, Search, command, with_help, with_null_moves
 from server.bot.explanations import english
 from server.bot.explanations.facts import move_facts, side_name
 from server.bot.searches import Findings, hint_job, threat_job
-from server.codes import Code
 from server.events import Occupant
 from server.rooms.model import Match, Room, Viewer
 from server.rooms.permissions import see_thinking
@@ -27,13 +26,7 @@ GAME_OVER = "The game is over in this position: there is no move left."
 
 def with_threats(room: Room, viewer: Viewer) -> Refusal | None:
     """Allows a command about threats: help with the position of a game that has null moves."""
-    refusal = with_help(room, viewer)
-    game = room.game
-    if refusal is not None or game is None or has_null_moves(game, room.options):
-        return refusal
-    return Refusal(
-        Code.HELP_NONE, f"in {game.title} the turn cannot be passed, so no threat is known"
-    )
+    return with_help(room, viewer) or with_null_moves(room, viewer)
 
 
 def is_thinking_public(room: Room) -> bool:
@@ -112,7 +105,7 @@ def hint(ask: Ask) -> Answer | Search:
     "shows what the opponent would play now, for you alone",
     when=with_threats,
     cost=1,
-    conditions=(with_help,),
+    conditions=(with_help, with_null_moves),
 )
 def threat(ask: Ask) -> Answer | Search:
     """Shows the move that the opponent would play if it were their turn."""

@@ -10,7 +10,8 @@ const HINT = { v: 5, text: "/hint", ...ADA };
 const WAITING = "Plyroom is thinking…";
 
 /** A page of Ada's: its extras of the chat, its status and the commands that it sends. */
-function pageOfAda() {
+function pageOfAda({ isReloaded = false } = {}) {
+    if (!isReloaded) sessionStorage.clear();
     const page = { session: { status: { state: "open" } }, model: { you: ADA, room: null }, sent: [] };
     page.update = () => {};
     page.command = async (command) => page.sent.push(command);
@@ -35,6 +36,22 @@ test("the page that sent a command waits for its answer, and no other page of th
     assertEqual([answersOf(sender, room()), answersOf(other, room())], [[WAITING], []]);
     const answered = room({ answers: [{ v: 5, at_v: 5, ply: 0, text: "Play e4." }] });
     assertEqual([answersOf(sender, answered), answersOf(other, answered)], [["Play e4."], ["Play e4."]]);
+});
+
+test("after a reload the tab has the answers that it showed, of this room and person only", () => {
+    const first = pageOfAda();
+    const answers = [{ v: 4, at_v: 4, ply: 0, text: "Play e4." }, { v: 5, at_v: 5, ply: 0, text: "Play d4." }];
+    answersOf(first, room({ answers: answers.slice(0, 1) }));
+    assertEqual(answersOf(first, room({ answers })), ["Play e4.", "Play d4."]);
+    assertEqual(answersOf(first, room()), ["Play e4.", "Play d4."]); // a snapshot has no answers
+    const reload = (fields, you = ADA) => {
+        const page = pageOfAda({ isReloaded: true });
+        page.model = { ...page.model, you };
+        return answersOf(page, room(fields));
+    };
+    const next = { v: 5, at_v: 5, ply: 1, text: "Play c4." };
+    assertEqual(reload({ answers: [next] }), ["Play e4.", "Play d4.", "Play c4."]);
+    assertEqual([reload({ v: 4 }), reload({ id: "s" }), reload({}, BEN)], [["Play e4."], [], []]);
 });
 
 test("a line that is no command or that was refused is not waited for", () => {
@@ -82,11 +99,12 @@ test("the host of two people sets whether the bot may help, others read it", () 
     assertEqual(read({ help: true, seats: [ADA, { kind: "ai" }], may: ["configure"] }), "");
 });
 
+const COMMANDS = [["why", ["match", "help", "thoughts"]], ["best", ["match", "help"]], ["draw", ["seat"]], ["fly", ["wings"]], ["help"]];
+
 /** What a slash opens, with the needs of some commands, for Ada or for a spectator in a room. */
-async function commandsFor(shown, you = ADA) {
+async function commandsFor(shown, you = ADA, commands = COMMANDS) {
     const page = { ...pageOfAda(), model: { you, room: shown } };
-    const commands = [["why", ["match", "help", "thoughts"]], ["best", ["match", "help"]], ["draw", ["seat"]], ["fly", ["wings"]], ["help"]];
-    window.fetch = async () => Response.json({ commands: commands.map(([name, needs]) => ({ name, about: "does it", needs })) });
+    window.fetch = async (path) => Response.json({ lacks: `${path}`.endsWith("?game=ttt") ? ["pass"] : [], commands: commands.map(([name, needs]) => ({ name, about: "does it", needs })) });
     const list = new CommandList(page);
     list.onInput("/");
     await new Promise((resolve) => (page.update = resolve)); // the commands have arrived
@@ -107,6 +125,10 @@ test("the list of commands begins with what works now, and says why the others d
     const spectator = [true, "/draw does it (for players only)"];
     assertEqual(await commandsFor(room(ai), { identity: "kim" }), [[false, "/why does it"], best, fly, help, spectator]);
     const noMatch = (name) => [true, `/${name} does it (there is no match yet)`];
+    const description = { game: "ttt" };
+    const noPass = [true, "/turn does it (no turn can be passed in this game)"];
+    const passing = (fields) => commandsFor(room({ ...people, help: true, ...fields }), ADA, [["turn", ["pass"]], ["help"]]);
+    assertEqual([await passing({ description }), await passing({ description: { game: "chess" } })], [[help, noPass], [[false, "/turn does it"], help]]);
     assertEqual(await commandsFor(room({ match: null, thoughts: {} })), [draw, fly, help, noMatch("why"), noMatch("best")]);
 });
 

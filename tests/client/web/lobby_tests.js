@@ -165,6 +165,7 @@ test("a door and a game make a room", () => {
     assertEqual(createCommand(screen, 0).seats, [{ who: "me", name: "Mia" }, { who: "me", name: "Player 2" }]);
     assertEqual([createCommand(screen, 0).one_screen, createCommand(screen, 0).visibility], [true, "unlisted"]);
     assertEqual(createCommand(through("hard", { level: "2" }), 0).seats, [{ who: "ai", level: 7 }, { who: "me" }]);
+    assertEqual(createCommand(through("easy", { visibility: "public" }), 0).visibility, "unlisted");
     assertEqual(through("more"), null);
     for (const levels of [1, 2, 3, 5, 6, 8]) {
         const [easy, medium, hard] = ["easy", "medium", "hard"].map((way) => Number(levelOf(way, { ...CHESS, levels })));

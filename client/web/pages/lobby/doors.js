@@ -145,7 +145,8 @@ export function choicesThrough(way, game, before, names) {
         case "more":
             return null;
         default:
-            return { ...choices, opponent: "ai", level: levelOf(way, game) };
+            // Who watches is a choice of the sheet: nobody has made it here.
+            return { ...choices, opponent: "ai", visibility: "unlisted", level: levelOf(way, game) };
     }
 }
 

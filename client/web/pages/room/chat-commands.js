@@ -17,11 +17,13 @@ import { allowsHelp, mySeat } from "./viewer.js";
 /**
  * Why a command that needs something does not work, where it is missing. A newer server may name other
  * needs; the bot says itself what is missing then.
- * @type {Record<string, (model: Model, room: Room) => string | false>}
+ * `lacks` has what a game never has, as "pass hex".
+ * @type {Record<string, (model: Model, room: Room, lacks: Set<string>) => string | false>}
  */
 const MISSING = {
     match: (_, room) => room.match === null && "there is no match yet",
     seat: (model) => mySeat(model) === null && "for players only",
+    pass: (_, { description }, lacks) => lacks.has(`pass ${description?.game}`) && "no turn can be passed in this game",
     help: (_, room) => !allowsHelp(room) && "no help in this match",
     thoughts: (_, { match, seats, thoughts }) =>
         !hasAi(match?.seats ?? seats) && Object.keys(thoughts).length === 0 && "no AI plays here",
@@ -31,7 +33,10 @@ export class CommandList {
     #app;
     /** The commands; null until they have arrived. @type {ChatCommand[] | null} */
     #commands = null;
-    #isRequested = false;
+    /** The game for which they were requested last; a room may go on to another one. @type {string | undefined} */
+    #game = "";
+    /** What the games that were asked about never have. @type {Set<string>} */
+    #lacks = new Set();
     /** What is typed, if it is the beginning of a command; otherwise "". */
     #typed = "";
     #selected = 0;
@@ -67,7 +72,7 @@ export class CommandList {
         if (typed === this.#typed) return;
         this.#typed = typed;
         this.#selected = 0;
-        if (typed && !this.#isRequested) void this.#load();
+        if (typed && this.#game !== this.#app.model.room?.description?.game) void this.#load(this.#app.model.room?.description?.game);
         this.#app.update();
     }
 
@@ -92,12 +97,16 @@ export class CommandList {
         return h("ul", { id: "commands", class: "commands", role: "listbox", "aria-label": "Commands" }, options);
     }
 
-    async #load() {
-        this.#isRequested = true;
+    /** @param {string | undefined} game */
+    async #load(game) {
+        this.#game = game;
         try {
-            this.#commands = (await request("/api/chat-commands")).commands;
+            /** @type {{commands: ChatCommand[], lacks?: string[]}} */
+            const { commands, lacks = [] } = await request(`/api/chat-commands${game ? `?${new URLSearchParams({ game })}` : ""}`);
+            this.#commands = commands;
+            for (const need of lacks) this.#lacks.add(`${need} ${game}`);
         } catch {
-            this.#isRequested = false; // the next slash tries again
+            this.#game = ""; // the next slash tries again
         }
         this.#app.update();
     }
@@ -113,7 +122,7 @@ export class CommandList {
         if (this.#typed === "" || room === null) return [];
         const matches = (this.#commands ?? [])
             .filter(({ name }) => `/${name}`.startsWith(this.#typed))
-            .map((each) => ({ ...each, missing: missingOf(model, room, each) }));
+            .map((each) => ({ ...each, missing: missingOf(model, room, each, this.#lacks) }));
         if (matches.length === 1 && `/${matches[0]?.name}` === this.#typed) return [];
         return [...matches.filter(({ missing }) => !missing), ...matches.filter(({ missing }) => missing)];
     }
@@ -158,10 +167,11 @@ export class CommandList {
  * @param {Model} model
  * @param {Room} room
  * @param {ChatCommand} command
+ * @param {Set<string>} lacks
  */
-function missingOf(model, room, { needs = [] }) {
+function missingOf(model, room, { needs = [] }, lacks) {
     for (const need of needs) {
-        const reason = MISSING[need]?.(model, room);
+        const reason = MISSING[need]?.(model, room, lacks);
         if (reason) return reason;
     }
     return "";

@@ -22,8 +22,17 @@ const PAGE = /\/(?:match|glass|learn)[\w/?=&.%-]*[\w/=%-]/g;
 /** The text of a link to a page, by the beginning of its path. @type {Record<string, string>} */
 const LABELS = { match: "open the analysis", glass: "open the glass box", learn: "open the lesson" };
 
+/** Maximum number of answers that a tab keeps for a reload. */
+const KEPT_ANSWERS = 40;
+
+/** An answer with the number of the event after which it came. @typedef {Pick<RoomAnswer, "text" | "at_v">} KeptAnswer */
+
 export class ChatExtras {
     #app;
+    /** The answers in this tab, also from before a reload; null until the room has arrived. @type {KeptAnswer[] | null} */
+    #answers = null;
+    /** The answers of the model that are among them. @type {WeakSet<RoomAnswer>} */
+    #seen = new WeakSet();
     /** The list of commands; null until it has arrived. @type {CommandList | null} */
     #commands = null;
     #isRequested = false;
@@ -55,11 +64,30 @@ export class ChatExtras {
      * @returns {{v: number, drawn: VNode}[]}
      */
     drawAnswers(room) {
-        const answers = room.answers.map((answer, index) => ({ v: answer.at_v + 0.5, drawn: drawAnswer(answer, index) }));
+        const answers = this.#allAnswers(room).map((answer, index) => ({ v: answer.at_v + 0.5, drawn: drawAnswer(answer, index) }));
         if (this.#app.session.status.state !== "open") this.#onCut();
         const v = this.#unanswered(room);
         const waiting = h("p", { key: "waiting", class: "event pulse" }, "Plyroom is thinking…");
         return v === null ? answers : [...answers, { v: v + 0.5, drawn: waiting }];
+    }
+
+    /**
+     * The room's answers, after those from before the last reload: the server keeps none.
+     * @param {Room} room
+     */
+    #allAnswers({ id, v, answers }) {
+        const key = `answers ${this.#app.model.you?.identity} ${id}`;
+        const all = (this.#answers ??= readAnswers(key).filter(({ at_v }) => at_v <= v));
+        const fresh = answers.filter((answer) => !this.#seen.has(answer));
+        if (fresh.length === 0) return all;
+        for (const answer of fresh) this.#seen.add(answer);
+        this.#answers = [...all, ...fresh.map(({ text, at_v }) => ({ text, at_v }))].slice(-KEPT_ANSWERS);
+        try {
+            sessionStorage.setItem(key, JSON.stringify(this.#answers));
+        } catch {
+            // Without storage a reload forgets them.
+        }
+        return this.#answers;
     }
 
     /** The arrows of the bot's last answer, while the match stands where it stood then; else null. */
@@ -226,8 +254,21 @@ export class ChatExtras {
 }
 
 /**
+ * The answers that this tab has kept.
+ * @param {string} key
+ * @returns {KeptAnswer[]}
+ */
+function readAnswers(key) {
+    try {
+        return JSON.parse(sessionStorage.getItem(key) ?? "[]");
+    } catch {
+        return [];
+    }
+}
+
+/**
  * An answer of the bot to you alone.
- * @param {RoomAnswer} answer
+ * @param {KeptAnswer} answer
  * @param {number} index
  */
 function drawAnswer({ text, at_v }, index) {
