@@ -47,6 +47,10 @@ class FirstMove:
     ready_s: float | None
 
 
+#: The first moves by game and level; None for one that did not come.
+Moves = dict[tuple[str, int], FirstMove | None]
+
+
 def levels_of(game: Game) -> tuple[int, ...]:
     """The lowest level, the fourth or the last but one, and the highest."""
     return tuple(sorted({1, max(1, min(4, game.levels - 1)), game.levels}))
@@ -86,6 +90,18 @@ async def first_move(port: int, game_id: str, level: int, until_ready: bool) -> 
     return FirstMove(moved_s, is_short, ready_s)
 
 
+async def measure(port: int, game: Game, level: int, until_ready: bool) -> FirstMove | None:
+    """The first move, which is printed at once: a run of many games may be cut short. None if
+    nothing was heard of it for WAIT_S.
+    """
+    try:
+        move = await first_move(port, game.id, level, until_ready)
+    except TimeoutError:
+        move = None
+    click.echo(f"{game.id}, level {level}: {_cell(move)} s", err=True)
+    return move
+
+
 async def keep_alive(client: RequestClient) -> None:
     """Keeps a connection open with pings."""
     while True:
@@ -106,11 +122,9 @@ def environment(cache: Path) -> dict[str, str]:
     return {**UNLIMITED_ENVIRON, "PLYROOM_CACHE": str(cache)}
 
 
-async def on_empty_caches(
-    games: list[Game], workers: int, foreign: Path | None = None
-) -> dict[tuple[str, int], FirstMove]:
+async def on_empty_caches(games: list[Game], workers: int, foreign: Path | None = None) -> Moves:
     """Each first move on its own installation, with a copy of the cache `foreign` if given."""
-    moves = {}
+    moves: Moves = {}
     for game in games:
         for level in levels_of(game):
             with tempfile.TemporaryDirectory(prefix="plyroom-first-") as folder:
@@ -120,8 +134,8 @@ async def on_empty_caches(
                 async with spawn(
                     *server_command(data, workers), environment=environment(cache)
                 ) as server:
-                    moves[game.id, level] = await first_move(
-                        server.port, game.id, level, until_ready=level == 1
+                    moves[game.id, level] = await measure(
+                        server.port, game, level, until_ready=level == 1
                     )
     return moves
 
@@ -140,7 +154,7 @@ async def compile_games(games: list[Game], cache: Path, checkout: Path | None = 
     )  # fmt: skip
 
 
-async def on_a_foreign_cache(games: list[Game], workers: int) -> dict[tuple[str, int], FirstMove]:
+async def on_a_foreign_cache(games: list[Game], workers: int) -> Moves:
     """Each first move on its own installation, with a cache that another checkout has filled."""
     with tempfile.TemporaryDirectory(prefix="plyroom-first-") as folder:
         checkout, cache = Path(folder) / "checkout", Path(folder) / "code"
@@ -152,9 +166,7 @@ async def on_a_foreign_cache(games: list[Game], workers: int) -> dict[tuple[str,
         return await on_empty_caches(games, workers, cache)
 
 
-async def on_a_warm_cache(
-    games: list[Game], workers: int, is_locked: bool = False
-) -> dict[tuple[str, int], FirstMove]:
+async def on_a_warm_cache(games: list[Game], workers: int, is_locked: bool = False) -> Moves:
     """All first moves on a server whose games were compiled before it started.
 
     With `is_locked` this process holds the locks of the games meanwhile.
@@ -170,17 +182,19 @@ async def on_a_warm_cache(
             *server_command(Path(folder) / "data", workers), environment=environment(cache)
         ) as server:
             return {
-                (game.id, level): await first_move(server.port, game.id, level, until_ready=False)
+                (game.id, level): await measure(server.port, game, level, until_ready=False)
                 for game in games
                 for level in levels_of(game)
             }
 
 
-def _cell(move: FirstMove) -> str:
+def _cell(move: FirstMove | None) -> str:
+    if move is None:
+        return f"over {WAIT_S:.0f}"
     return f"{move.seconds:.2f}{'*' if move.warming else ''}"
 
 
-def table(games: list[Game], measured: dict[str, dict[tuple[str, int], FirstMove]]) -> str:
+def table(games: list[Game], measured: dict[str, Moves]) -> str:
     """Seconds to the first move by kind of cache, as a table in Markdown."""
     heads = [f"{kind} cache, s" for kind in measured]
     lines = [

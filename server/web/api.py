@@ -287,7 +287,7 @@ class Api:
         if game_id is None:
             return []
         try:
-            game = self._ports.find_game(game_id)
+            game = self.ports.find_game(game_id)
         except Exception:
             return []
         has_passes = await asyncio.to_thread(has_null_moves, game, game.check_options({}))
