@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
+from shutil import which
 
 import click
 
@@ -213,8 +214,19 @@ def announcement(settings: Settings, running: RunningServer, is_container: bool)
         yield (
             f"Metrics are at http://{_in_url(settings.metrics_host)}:{running.metrics_port}/metrics"
         )
-    yield f"In a terminal: plyroom --url {here}"
+    yield f"In a terminal: {terminal_program()} --url {here}"
     yield f"Everything is kept in {data_location(settings)}. Ctrl-C stops the server."
+
+
+def terminal_program() -> str:
+    """What starts the terminal client in a shell: where the program was installed into its own
+    environment, no shell finds it by its name.
+    """
+    beside = Path(sys.executable).with_name("plyroom")
+    if which("plyroom") is not None or not beside.exists():
+        return "plyroom"
+    folder = Path.cwd()
+    return str(beside.relative_to(folder) if beside.is_relative_to(folder) else beside)
 
 
 def _local_host(settings: Settings, running: RunningServer) -> str:

@@ -2,6 +2,7 @@
 
 import errno
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import cast
 
 import pytest
 
+from server import __main__ as server_main
 from server.__main__ import announcement
 from server.app import RunningServer, open_node
 from server.net.listener import PortTaken
@@ -164,6 +166,22 @@ def open_on(fake: FakeServer, host: str, port: int) -> AbstractAsyncContextManag
 # --- the printed addresses ------------------------------------------------------------------------
 
 
+def test_the_terminal_program_is_named_as_a_shell_finds_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first lines name a program that can be copied into a shell in the server's folder."""
+    program = tmp_path / ".venv" / "bin" / "plyroom"
+    program.parent.mkdir(parents=True)
+    program.touch()
+    monkeypatch.setattr(sys, "executable", str(program.with_name("python")))
+    monkeypatch.setattr(server_main, "which", lambda name: None)
+    assert server_main.terminal_program() == str(program)
+    monkeypatch.chdir(tmp_path)
+    assert server_main.terminal_program() == ".venv/bin/plyroom"
+    program.unlink()
+    assert server_main.terminal_program() == "plyroom"
+
+
 @pytest.mark.parametrize(
     ("host", "heard", "first"),
     [
@@ -183,6 +201,7 @@ def test_what_is_printed(
     """The first line has an address that this machine can open. The second is for others: the
     operator's address; else the machine's, or in a container what to set.
     """
+    monkeypatch.setattr(server_main, "which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setattr(network, "network_addresses", addresses_of_a_machine)
     running = cast(RunningServer, SimpleNamespace(port=8123, addresses=heard, metrics_port=None))
     lines = list(announcement(Settings(host=host, url=url), running, in_container))

@@ -83,6 +83,8 @@ test("the buttons of a running match are those that the server permits", () => {
     assertEqual(actions({ may: ["resign"] }), ["Resign"]);
     assertEqual(actions({ may: ["resign", "decline"], offers: [0] }), ["Offer a draw", "Resign", "You offered a draw.", "Withdraw"]);
     const offered = { may: ["resign", "offer_draw", "accept", "decline"], offers: [1] };
+    const watched = { may: [], seats: [{ identity: "cyd", name: "Cyd" }, { identity: "dan", name: "Dan" }] };
+    assert(actions(watched)[0].startsWith("You are watching."), "a player may be in another browser");
     // No button moves when the offer comes.
     assertEqual(actions(offered), ["Offer a draw", "Resign", "Ben offers a draw.", "Accept", "Decline"]);
 });

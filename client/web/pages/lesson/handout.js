@@ -16,12 +16,12 @@ import { stateAt } from "../../glass/trace/search-state.js";
 import { drawPicture } from "../../glass/drawing/picture.js";
 import { h } from "../../shell/elements.js";
 
-/** Maximum number of questions on a sheet. */
-const MAX_QUESTIONS = 7;
+/** Maximum number of questions of a quiz on a sheet: with a picture they fill a page. */
+const MAX_QUESTIONS = 6;
 /** Maximum number of nodes of a picture on a sheet. */
 const MAX_NODES = 150;
 /** The numbers of lines to write on, for an answer of each kind. */
-const LINES = { yes_no: 2, true_false: 2, number: 1, names: 1, choice: 1, text: 3 };
+const LINES = { yes_no: 1, true_false: 2, number: 1, names: 1, choice: 1, text: 3 };
 
 /** What stands on the first line of an answer that chooses. @type {Partial<Record<keyof typeof LINES, string>>} */
 const CHOICES = { yes_no: "Yes ☐   No ☐   because", true_false: "True ☐   False ☐   because" };

@@ -68,7 +68,14 @@ export class Opponent {
     drawOffers(room, clock = "", hasOffered = false) {
         if (!room.match) return null;
         if (room.match.over) return [drawProposal(this.#app, room, clock), drawOffer(this.#app, room, "rematch", "rematch")];
-        return [drawTakebackRequest(this.#app, room), drawOffer(this.#app, room, "draw", "accept"), hasOffered && this.#drawOfferLater(room)];
+        return [this.#drawWatching(), drawTakebackRequest(this.#app, room), drawOffer(this.#app, room, "draw", "accept"), hasOffered && this.#drawOfferLater(room)];
+    }
+
+    /** For who watches the match: a player may have opened the link in another browser. */
+    #drawWatching() {
+        const { model } = this.#app;
+        if (mySeat(model) !== null || keptSeat(model) !== null) return null;
+        return h("p", { key: "watching", class: "muted" }, "You are watching. If you play here, go on in the browser in which you pressed Play.");
     }
 
     /**
