@@ -115,7 +115,7 @@ async def test_the_bot_answers_and_the_host_mutes(chromium: Browser, server: Ser
         await expect(line).to_be_visible()
         assert await ada.page.locator(".chat a").count() == 0
         assert await bob.page.locator(".chat .answer").count() == 0
-        await line.get_by_role("button", name=re.compile("for everyone$")).click()
+        await line.get_by_role("button", name=re.compile("^Mute for all")).click()
         await expect(bob.page.get_by_text("The host has muted you")).to_be_visible()
         await bob.page.get_by_label("Say something").fill("hello?")
         await bob.page.keyboard.press("Enter")

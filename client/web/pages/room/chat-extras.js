@@ -141,7 +141,7 @@ export class ChatExtras {
         const isMuted = room.muted.some((person) => person.identity === identity);
         return [
             button(`Mute ${isolated(name)}${marks.get(identity) ?? ""}`, "Mute", mute),
-            isMuted || !this.#isHost(room) ? null : button(`Mute ${isolated(name)} for everyone`, "Mute for all", muteForAll),
+            isMuted || !this.#isHost(room) ? null : button(`Mute for all: ${isolated(name)}`, "Mute for all", muteForAll),
         ];
     }
 
