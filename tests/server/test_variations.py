@@ -41,6 +41,18 @@ async def test_a_line_that_cannot_be_played_is_refused(query: str) -> None:
         assert unknown == (404, Code.MATCH_UNKNOWN)
 
 
+async def test_a_match_without_help_starts_no_other_one() -> None:
+    """While two people play without help, a line says why no match against an AI starts from it;
+    the line of a finished match does not.
+    """
+    async with matches() as (node, _room, ids):
+        finished = await get(node, f"/api/matches/{ids[0]}/variation?ply=0")
+        assert "withheld" not in finished
+    async with matches(game="chess", count=0) as (node, _room, ids):
+        running = await get(node, f"/api/matches/{ids[0]}/variation?ply=0")
+        assert "two people" in running["withheld"]
+
+
 async def test_lines_beside_matches_are_limited_by_address() -> None:
     """Beyond an address's limit a line gets a 429 with the time to retry; a line that cannot be
     played counts too, and another address has a limit of its own.
