@@ -1,5 +1,5 @@
 import { drawPlayer } from "/client/web/ui/players.js";
-import { render } from "/client/web/shell/elements.js";
+import { h, render } from "/client/web/shell/elements.js";
 import { optionsText, takeText } from "/client/web/shell/words.js";
 import { assertEqual, test } from "./testing.js";
 
@@ -56,4 +56,30 @@ test("options are named where their values are not words", () => {
     assertEqual(text({ swap: "yes", flying: "no" }), "swap, no flying");
     assertEqual(text({ rows: "1-3-5-7" }), "1-3-5-7");
     assertEqual(text({ size: "4", win: "five-or-more" }), "size 4, five-or-more");
+});
+
+test("the row of a seat shows its clock and the player's name, whatever else stands in it", async () => {
+    const paths = ["shell/base.css", "board/board.css", "ui/match.css", "ui/clock/clock.css"];
+    const links = paths.map((path) => Object.assign(document.createElement("link"), { rel: "stylesheet", href: `/client/web/${path}` }));
+    const loaded = links.map((link) => new Promise((resolve) => (link.onload = resolve)));
+    document.head.append(...links);
+    await Promise.all(loaded);
+    const kinds = { m: { name: "white man", side: 0 } };
+    const board = { board: { kind: "sites", style: "points" }, kinds, seats: SEATS, counted: "man" };
+    const clock = [
+        h("button", { class: "small add-time" }, "+15 s"),
+        h("div", { class: "clock" }, h("span", { class: "face runs" }, "5:00")),
+    ];
+    const player = { seat: 0, board, online: true, hands: { m: 9 }, pieces: { a1: "m" }, toMove: true, thinking: false, you: true, result: null };
+    const occupant = { identity: "bart", name: "Bartholomew Longname" };
+    const parent = document.createElement("div");
+    document.body.append(parent);
+    render(parent, drawPlayer({ ...player, occupant, score: "10½", clock }));
+    for (const width of [340, 374, 470, 640]) {
+        parent.style.width = `${width}px`;
+        const [row, face, who, piece] = [".player", ".face", ".who", ".side-piece"].map((name) => parent.querySelector(name).getBoundingClientRect());
+        assertEqual([width, face.right <= row.right, who.width >= 60, piece.width], [width, true, true, 24]);
+    }
+    parent.remove();
+    links.forEach((link) => link.remove());
 });
