@@ -299,6 +299,8 @@ test("with an unfinished match on this screen, Escape neither enters it nor star
     for (const [value, expected] of [["", [[], []]], ["on", [["/room/old"], []]], ["new", [["/room/old", "/room/new"], ["create"]]]]) {
         (await until(() => document.querySelector("main .games .name"))).click();
         (await until(() => document.querySelector("dialog.confirm"))).close(value);
+        // Its event is a task of its own: before it the page takes no other click.
+        await until(() => !document.querySelector("dialog.confirm"));
         await until(() => JSON.stringify([visited, sent]) === JSON.stringify(expected));
         for (let i = 0; i < 20; i++) await flushPromises();
         assertEqual([visited, sent], expected);
