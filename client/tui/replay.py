@@ -10,7 +10,7 @@ from typing import Literal
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
-from textual.events import Key
+from textual.events import Click, Key
 from textual.timer import Timer
 from textual.widgets import Input
 
@@ -36,6 +36,8 @@ from server.commands import AiSeat, Create, MySeat
 PANEL_COLUMNS = 30
 #: The time between two steps that the replay takes by itself, in seconds.
 AUTOPLAY_S = 1.0
+#: The key of the width of the graph in the meta data of its lines.
+GRAPH = "graph"
 #: The level of the computer in a match that goes on from a position of one without a level.
 LEVEL = 3
 
@@ -179,6 +181,8 @@ class ReplayScreen(KeyPage):
             ("q leave", "leave"), ("m other move", "type('move')"), ("y play on", "play_on"),
             ("x export", "type('file')"),
         )  # fmt: skip
+        if any(entry.display for entry in self.query(".entry")):
+            keys = keys_line(("Enter: goes on", "send"), ("Esc: back", "back"))
         self.query_one("#keys", TextPane).show(keys, layout=False)
 
     @property
@@ -229,7 +233,9 @@ class ReplayScreen(KeyPage):
         if self.report is not None:
             text.append("\n")
             for line in self._graph(width):
-                text.append(line + "\n", style="")
+                part = Text(line.ljust(width))
+                part.apply_meta({GRAPH: width})
+                text.append_text(part).append("\n")
         used = (
             text.plain.count("\n")
             + 1
@@ -277,8 +283,9 @@ class ReplayScreen(KeyPage):
         for row in self._rows[first : first + height]:
             for ply, move in row:
                 bare = move.rstrip(" ")
-                text.append(bare, style="reverse" if ply == shown else "")
-                text.append(move[len(bare) :])
+                part = Text(bare, style="reverse" if ply == shown else "")
+                part.apply_meta({"@click": f"screen.go({ply + 1})"})
+                text.append_text(part).append(move[len(bare) :])
             text.append("\n")
         return text
 
@@ -311,6 +318,16 @@ class ReplayScreen(KeyPage):
         """Shows the start (0) or the end (-1)."""
         self._branch = None
         self._go(self.last if ply < 0 else ply)
+
+    def on_click(self, event: Click) -> None:
+        """Shows the position at a click on the graph."""
+        width = event.style.meta.get(GRAPH)
+        offset = event.get_content_offset(self.query_one("#replay-text"))
+        if width is not None and offset is not None and self.report is not None:
+            count = len(self.report.moves)
+            columns = min(max(8, width - LABEL_WIDTH), count)
+            col = max(0, min(columns - 1, offset.x - LABEL_WIDTH))
+            self.action_go((col * count + columns - 1) // columns)
 
     def on_board_pane_turned(self, event: BoardPane.Turned) -> None:
         """Steps by the wheel."""
@@ -442,6 +459,12 @@ class ReplayScreen(KeyPage):
             self.run_worker(self._export(Path(text).expanduser()))
         elif text:
             self._play(text)
+
+    async def action_send(self) -> None:
+        """Sends the line of input, as Enter does."""
+        for entry in self.query(Input):
+            if entry.display:
+                await entry.action_submit()
 
     def _close_entries(self) -> None:
         for entry in self.query(".entry"):

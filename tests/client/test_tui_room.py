@@ -77,8 +77,16 @@ async def terminal(
 
     async with memory(serve) as connection:
         visit = Visit(connection, ADDRESS, "r")
-        screen = RoomScreen(visit, FIXED_COLOURS, False, failures.append)
+        apps: list[FullScreen] = []
+        screen = RoomScreen(
+            visit,
+            FIXED_COLOURS,
+            False,
+            failures.append,
+            lambda is_taken: apps[0].app.take_mouse(is_taken),
+        )
         async with running(lambda: screen, columns, rows) as shown:
+            apps.append(shown)
             connection.on_state = shown.app.show_state
             yielded = Terminal(shown, screen, links[0])
             await yielded.until(lambda: screen.model.v and (waits or screen.model.view), "a view")
@@ -196,10 +204,10 @@ async def test_a_clock_that_does_not_run_says_why(monkeypatch: pytest.MonkeyPatc
     async with terminal(room) as screen:
         monkeypatch.setattr(screen.room._visit.connection, "server_ms", lambda: now_ms[0])
         await screen.press("left")
-        await screen.shows("Crosses to move", "(move in 0:30)")
+        await screen.shows("Crosses to move", "(move in 0:30, or the match ends)")
         now_ms[0] += 20_000
         screen.room._tick()
-        await screen.shows("(move in 0:10)")
+        await screen.shows("(move in 0:10, or the match ends)")
         await screen.type("b2")
         await room.act(BOB, Move("m1", 1, "a1"))
         await screen.until(lambda: len(moves(room)) == 2, "two moves")
@@ -266,7 +274,7 @@ async def test_every_word_that_leaves_asks_first() -> None:
         assert entry.value == "say accept my apologies"
         for word in ("/quit!", "/ quit", "/ leave", "quit now", "exit"):
             await screen.type(word)
-            await screen.shows("Leave the room? The match goes on without you.")
+            await screen.shows("Leave the room? The match stays open,", "resign first.")
             await screen.press("n")
             await screen.until(lambda: screen.app.screen is screen.room, "the room")
         await screen.type("bye")
@@ -278,19 +286,28 @@ async def test_every_word_that_leaves_asks_first() -> None:
         assert not {"chat", "accept"} & {message["t"] for message in screen.link.seen}
 
 
-async def test_a_room_that_nothing_follows_is_left() -> None:
-    """If line mode ends behind the screen no dead picture stays, under no sheet either."""
+async def test_a_room_that_nothing_follows_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If line mode ends behind the screen no dead picture stays, under no sheet either; each sheet
+    is closed as by Esc: the mouse comes back from the terminal.
+    """
     async with terminal(of_two()) as screen:
-        await screen.press("question_mark")
-        await screen.shows("What you can do now.")
+        taken: list[bool] = []
+        monkeypatch.setattr(screen.app, "take_mouse", taken.append)
+        await screen.press("escape", "c")
+        await screen.shows("http://script/room/r", "█")
+        await screen.until(lambda: taken == [False], "the mouse given back")
+        screen.room._ask("Sure?")
+        await screen.shows("Sure?")
         screen.room._lines.put("quit")
         await screen.until(lambda: screen.room not in screen.app.screen_stack, "the end")
+        assert taken == [False, True]
 
 
 async def test_ctrl_c_twice_leaves() -> None:
     room = of_two()
     async with terminal(room) as screen:
-        await screen.type("b2")
+        # Enter of a terminal that was not yet the program's, as after Ctrl-Z.
+        await screen.press(*"b2", "ctrl+j")
         await screen.until(lambda: moves(room), "b2")
         await screen.press("ctrl+c")
         await screen.shows("Leave the room?")
@@ -442,7 +459,10 @@ async def test_any_size() -> None:
     """From 40 by 12 up the board, the message and the input line are there; the cursor is seen."""
     room = of_two("gomoku")
     async with terminal(room, 40, 12) as screen:
-        await screen.shows("> ", "Black to move")
+        await screen.shows("> ", "Black to move", "?  t")
+        await screen.click_on("?  t")
+        await screen.shows("What you can do now")
+        await screen.click_on("Esc goes back")
         for column in range(14):
             await screen.press("down" if column % 2 else "left")
         board = screen.room.query_one(BoardPane)
@@ -480,9 +500,15 @@ async def test_waiting_for_a_friend_shows_the_link() -> None:
         is_copied = bool(screen.app.clipboard)
         assert not is_copied
         await screen.press("y")
-        await screen.shows("Copied, if the terminal allows it. Esc goes back")
+        await screen.shows("Copied, if the terminal allows it.  Esc goes back")
         assert screen.app.clipboard == "http://script/room/r"
         await screen.press("escape")
+        # A user of the mouse keeps it, and comes back by it.
+        await screen.click_on("show the link to send")
+        await screen.click_on("y copies it")
+        await screen.shows("Shift and the mouse select it", "Copied")
+        await screen.click_on("Esc goes back")
+        await screen.until(lambda: screen.app.screen is screen.room, "the room")
         await room.act(BOB, Sit("sit", 1))
         await screen.shows("Black: Bob", "White to move")
 
