@@ -308,8 +308,9 @@ async def test_the_lobby_is_live_and_opens_rooms() -> None:
         listed_rows = screen.app.screen.query_one(OptionList)
         await screen.until(lambda: listed_rows.highlighted == 1, "the first match")
         await screen.shows("Tic-tac-toe", "X")  # the small board
-        await server.change(room("d", BOB, ADA, length="3 moves"), gone=("c",))
-        await screen.shows("Running", "3 moves")
+        haunted = room("e", BOB, None, state="haunted")  # of a newer server
+        await server.change(room("d", BOB, ADA, length="3 moves"), haunted, gone=("c",))
+        await screen.shows("Running", "3 moves", "Bob against a free seat, haunted")
         await screen.hides("Open seats")
         await screen.press("slash", *"mate")
         await screen.click_on("Enter: to the list")

@@ -22,7 +22,7 @@ from server.ids import IdentityId
 from server.rooms.model import Actor
 from tests.support.fake_room import BOB, CYD, FakeRoom
 from tests.support.full_screen import FullScreen, running
-from tests.support.scripted_server import Link, Message, memory
+from tests.support.scripted_server import Link, Message, joined, memory
 
 ADDRESS = parse_address("http://script")
 #: The server's time at first, in ms since 1970.
@@ -453,6 +453,21 @@ async def test_what_a_newer_server_sends_breaks_nothing() -> None:
         for key in ("ctrl+t", "ctrl+t", "ctrl+t", "ctrl+t", "f1"):
             await screen.press(key)
         await screen.shows("What you can do now", "resign the match")
+        await screen.press("escape")
+        # Looks that this client does not know: the board is the usual one, pieces are letters.
+        seats = [{"name": name, "colour": "#000000"} for name in ("Black", "White")]
+        board = {"kind": "grid", "cols": 3, "rows": 3, "style": "lava", "origin": "inside"}
+        kinds = {
+            "black": {"name": "black stone", "side": 0, "shape": "flame"},
+            "dragon": {"name": "dragon", "side": 0, "shape": "wing", "sprite": "drake"},
+        }
+        newer = joined("r", v)
+        newer["description"]["view"] = {"board": board, "kinds": kinds, "seats": seats}
+        await screen.link.send(newer)
+        view = {"pieces": {"a1": "dragon", "b2": "black"}, "turn": 0, "text": "Black to move"}
+        await screen.link.send({"t": "view", **body, "v": v, "view": view})
+        await screen.shows(" D ", " B ", "Black: Ada (you)")
+        await screen.is_whole()
 
 
 async def test_any_size() -> None:
