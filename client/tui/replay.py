@@ -23,6 +23,7 @@ from client.terminal.analysis import LABEL_WIDTH, draw_graph, progress_text
 from client.terminal.board import DrawnBoard
 from client.terminal.colours import NO_COLOURS
 from client.terminal.replay import Views, length_text, move_numbers, ply_lines, title_of
+from client.terminal.wrapping import visible_width
 from client.tui.board_pane import DIRECTIONS, BoardPane
 from client.tui.entry import Entry
 from client.tui.pages import KeyPage, Shortcut, TextPane, bindings
@@ -36,8 +37,6 @@ from server.commands import AiSeat, Create, MySeat
 PANEL_COLUMNS = 30
 #: The time between two steps that the replay takes by itself, in seconds.
 AUTOPLAY_S = 1.0
-#: The key of the width of the graph in the meta data of its lines.
-GRAPH = "graph"
 #: The level of the computer in a match that goes on from a position of one without a level.
 LEVEL = 3
 
@@ -172,13 +171,13 @@ class ReplayScreen(KeyPage):
         analysis = [("a analyse", "analyse")]
         if self.report is not None:
             analysis = [
-                ("j next mark", "mark(1)"),
-                ("k before", "mark(-1)"),
+                ("j", "mark(1)"),
+                ("k marks", "mark(-1)"),
                 ("v better", "better"),
             ]
         keys = keys_line(
             ("←", "step(-1)"), ("→ step", "step(1)"), *analysis, ("? help", "help"),
-            ("q leave", "leave"), ("m other move", "type('move')"), ("y play on", "play_on"),
+            ("q leave", "leave"), ("m other", "type('move')"), ("y play on", "play_on"),
             ("x export", "type('file')"),
         )  # fmt: skip
         if any(entry.display for entry in self.query(".entry")):
@@ -233,9 +232,7 @@ class ReplayScreen(KeyPage):
         if self.report is not None:
             text.append("\n")
             for line in self._graph(width):
-                part = Text(line.ljust(width))
-                part.apply_meta({GRAPH: width})
-                text.append_text(part).append("\n")
+                text.append(line + "\n", style="")
         used = (
             text.plain.count("\n")
             + 1
@@ -283,9 +280,8 @@ class ReplayScreen(KeyPage):
         for row in self._rows[first : first + height]:
             for ply, move in row:
                 bare = move.rstrip(" ")
-                part = Text(bare, style="reverse" if ply == shown else "")
-                part.apply_meta({"@click": f"screen.go({ply + 1})"})
-                text.append_text(part).append(move[len(bare) :])
+                text.append(bare, style="reverse" if ply == shown else "")
+                text.append(move[len(bare) :])
             text.append("\n")
         return text
 
@@ -320,12 +316,20 @@ class ReplayScreen(KeyPage):
         self._go(self.last if ply < 0 else ply)
 
     def on_click(self, event: Click) -> None:
-        """Shows the position at a click on the graph."""
-        width = event.style.meta.get(GRAPH)
-        offset = event.get_content_offset(self.query_one("#replay-text"))
-        if width is not None and offset is not None and self.report is not None:
+        """Shows the position at a click on a move or on the graph."""
+        pane = self.query_one("#replay-text")
+        offset = event.get_content_offset(pane)
+        if offset is None:
+            return
+        # What a step draws knows no places, which would cost it more than it does now.
+        line = pane.render_line(offset.y).text.rstrip()
+        rows = [row for row in self._rows if "".join(move for _, move in row).rstrip() == line]
+        if rows:
+            is_second = len(rows[0]) > 1 and offset.x >= visible_width(rows[0][0][1])
+            self.action_go(rows[0][is_second][0] + 1)
+        elif self.report is not None and line[LABEL_WIDTH - 1 : LABEL_WIDTH] == "|":
             count = len(self.report.moves)
-            columns = min(max(8, width - LABEL_WIDTH), count)
+            columns = min(max(8, self._panel_size[0] - LABEL_WIDTH), count)
             col = max(0, min(columns - 1, offset.x - LABEL_WIDTH))
             self.action_go((col * count + columns - 1) // columns)
 

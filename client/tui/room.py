@@ -916,7 +916,10 @@ class RoomScreen(Page):
             elif index == 0:
                 self._shows_panel = False
         self._tab = index
-        self._draw()
+        if self._can_hide:
+            self._draw()
+        else:
+            self._draw_panel()
         self.query_one("#scroll", Tail).follow(TABS[index] in ("Moves", "Chat"))
 
     def action_scroll_panel(self, pages: int) -> None:

@@ -223,8 +223,9 @@ def test_a_match_takes_one_request_and_its_views_one_request_per_100() -> None:
         ]
         # A look that this client does not know is the usual one.
         assert record.view is not None
-        kind = fetch_match(address, "m2").view.kinds["X"]
-        assert kind == msgspec.structs.replace(record.view.kinds["X"], shape="disc")
+        view = fetch_match(address, "m2").view
+        assert view is not None
+        assert view.kinds["X"] == msgspec.structs.replace(record.view.kinds["X"], shape="disc")
 
 
 def test_failed_requests_raise_the_clients_exceptions() -> None:

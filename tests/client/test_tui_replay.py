@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -89,6 +90,10 @@ async def replay(
         yield screen, replayed
 
 
+def _is_at(replayed: ReplayScreen, ply: int) -> bool:
+    return replayed.ply == ply
+
+
 async def test_steps_by_keys_numbers_and_the_wheel() -> None:
     """Arrows, letters, Home and End, a number and Enter; at the end stands the result."""
     async with replay() as (screen, replayed):
@@ -138,7 +143,7 @@ async def test_the_analysis() -> None:
             "^",
             "Marks  X blunder",
         ]  # the place is below the graph, not the words
-        await screen.shows("Accuracy: Crosses 92 %, Noughts 61.5 %.", "j next mark  k before")
+        await screen.shows("Accuracy: Crosses 92 %, Noughts 61.5 %.", "j  k marks  v better")
         await screen.press("j")
         await screen.until(lambda: replayed.ply == 4, "the blunder")
         await screen.shows("Blunder: it loses.", "Better: 4. a2 5. c1")
@@ -151,11 +156,13 @@ async def test_the_analysis() -> None:
         # By the mouse: a move of the list, and a place of the graph.
         await screen.click_on("2. a1")
         await screen.until(lambda: replayed.ply == 2, "move 2")
+        await screen.click_on("3. ")
+        await screen.until(lambda: replayed.ply == 3, "move 3")
         row, line = next((i, x) for i, x in enumerate(screen.lines()) if "100 % |" in x)
         left = visible_width(line[: line.index("100 % |") + len("100 % |")])
         for col in (5, 0, 3):
             await screen.pilot.click(offset=(left + col, row))
-            await screen.until(lambda col=col: replayed.ply == col, f"column {col}")
+            await screen.until(partial(_is_at, replayed, col), f"column {col}")
 
 
 async def test_other_moves_and_playing_on() -> None:
@@ -165,7 +172,7 @@ async def test_other_moves_and_playing_on() -> None:
     created: list[Create] = []
     async with replay(create=created.append) as (screen, replayed):
         await screen.press("right")
-        await screen.click_on("m other move")
+        await screen.click_on("m other")
         line = screen.app.screen.query_one("#replay-move", Input)
         await screen.until(lambda: line.has_focus, "the line")
         await screen.press(*"b2")
