@@ -16,7 +16,18 @@ from client.tui.board_pane import BoardPane
 from client.tui.pages import TextPane
 from client.tui.room import RoomScreen, Visit, menu_entries
 from client.tui.sheets import Menu, Question
-from server.commands import AiSeat, Chat, Move, MySeat, OfferDraw, OpenSeat, Resign, Sit, Takeback
+from server.commands import (
+    AiSeat,
+    Chat,
+    Move,
+    MySeat,
+    OfferDraw,
+    OpenSeat,
+    Rematch,
+    Resign,
+    Sit,
+    Takeback,
+)
 from server.events import Held, Muted, Occupant, Said, SeatLeft
 from server.ids import IdentityId
 from server.rooms.model import Actor
@@ -25,6 +36,7 @@ from tests.support.full_screen import FullScreen, running
 from tests.support.scripted_server import Link, Message, joined, memory
 
 ADDRESS = parse_address("http://script")
+PLAYER = Model(room="r", me="i1", seats=(Occupant("i1", "Ada"), None))
 #: The server's time at first, in ms since 1970.
 START_MS = 1_700_000_000_000
 
@@ -120,9 +132,13 @@ async def test_an_evening_in_one_room() -> None:
         answer = {"t": "answer", "room": "r", "v": 0, "text": "Play b2.", "arrows": arrows}
         await screen.link.send(answer)
         await screen.shows("Play b2.", "   A  ", "   B  ")
+        # Moves that its text numbers have their numbers.
+        await screen.link.send(answer | {"text": "The best moves: 1. b2; 2. c3"})
+        await screen.shows("The best moves:", "   1  ", "   2  ")
+        await screen.hides("   A  ", "   B  ")
         await screen.type("b2")
         await screen.shows("1. b2")
-        await screen.hides("   A  ", "   B  ")
+        await screen.hides("   1  ", "   2  ")
         await room.act(BOB, Move("m1", 1, "a1"))
         await screen.shows("2. a1")
         # The first key moves the cursor from the last move, a1.
@@ -133,6 +149,9 @@ async def test_an_evening_in_one_room() -> None:
         await screen.click("a2")
         await screen.until(lambda: moves(room)[-1] == "a2", "a move by mouse")
         await screen.shows("You won: three in a row.", "rematch")
+        await screen.type("hint")
+        await screen.shows("There is no hint, because no match is being played")
+        assert not any("Looking for" in line for line, _ in screen.room._log)
         since = len(screen.link.seen)
         await screen.press("f2")
         await screen.sent("rematch", since)
@@ -149,6 +168,13 @@ async def test_an_evening_in_one_room() -> None:
         assert [each for each in screen.link.seen[since:] if each["t"] == "chat"] == []
         await screen.type("say reslgn")
         await screen.shows("<Ada> reslgn")
+        # The rematch swaps the sides, which is said until the first move of one's own.
+        await room.act(BOB, Rematch("rematch"))
+        await screen.shows("Crosses to move  You play Noughts in this match.")
+        await room.act(BOB, Move("m3", 0, "b2"))
+        await screen.shows("Your turn: Noughts to move  You play Noughts in this match.")
+        await screen.type("a1")
+        await screen.hides("You play Noughts")
 
 
 async def test_offers_are_answered_by_keys_words_and_the_mouse() -> None:
@@ -358,6 +384,12 @@ def test_the_menu_offers_what_the_server_permits(name: CommandName) -> None:
         assert {each for each in PERMITTED_AS if each.value in listed} == {
             each for each in PERMITTED_AS if is_permitted(each, model)
         }
+
+
+def test_a_spectator_has_no_bell() -> None:
+    labels = [{entry.word for entry in menu_entries(model)} for model in (Model(room="r"), PLAYER)]
+    assert {"bell", "flip"} - labels[0] == {"bell"}
+    assert {"bell", "flip"} <= labels[1]
 
 
 async def test_choosing_in_the_menu() -> None:
