@@ -14,6 +14,7 @@ from msgspec import Meta, Struct
 
 from client.address import Address
 from client.errors import PlyroomError, ProtocolMismatch, Refused, Unreachable
+from client.messages import decode_newer
 from engine.view import BoardView, MoveView, PositionView
 from server.events import Occupant
 from server.protocol.assessments import Assessment
@@ -374,7 +375,11 @@ def _get(address: Address, path: str, response_type: type[T], token: str | None 
         except (OSError, ValueError, http.client.HTTPException) as error:
             raise Unreachable.at(address, error) from error
     try:
-        return msgspec.json.decode(body, type=response_type)
+        try:
+            return msgspec.json.decode(body, type=response_type)
+        except msgspec.ValidationError:
+            newer: T = decode_newer(body, response_type)
+            return newer
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ProtocolMismatch(f"the server at {url} is not a Plyroom server: {error}") from error
 

@@ -4,13 +4,14 @@ A newer server may send message types, event kinds, enumerated values and codes 
 does not know. A message of an unknown type becomes None, and so does one that may be dropped and
 has values that this client cannot read. An event of an unknown kind, or with
 fields that this client cannot read, becomes `Hidden` with the same v. An enumerated value or a code
-may be any string.
+may be any string; the look of a board or a piece that this client does not know is the usual one.
 """
 
-from typing import TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, inspect
 
 from server.events import AnyEvent, Hidden
 from server.protocol.codec import format_message
@@ -122,7 +123,13 @@ def parse_server_message(frame: bytes | str) -> ServerMessage | None:
                 head.at,
                 _parse_event(frame) if head.kind in _EVENT_KINDS else Hidden(),
             )
-        return _known_decoder.decode(frame) if tag in _KNOWN_TAGS else None
+        if tag not in _KNOWN_TAGS:
+            return None
+        try:
+            return _known_decoder.decode(frame)
+        except msgspec.ValidationError:
+            newer: KnownMessage = decode_newer(frame, KnownMessage)
+            return newer
     except msgspec.ValidationError as error:
         if tag in _EPHEMERAL_TAGS:
             return None
@@ -133,6 +140,52 @@ def parse_server_message(frame: bytes | str) -> ServerMessage | None:
         raise UnreadableFrame(
             f"this client cannot read a message of the server: {error}"
         ) from error
+
+
+def decode_newer(body: bytes | str, of: Any) -> Any:
+    """Decodes what a newer server has sent: a field whose enumerated value this client does not
+    know has its default. Raises msgspec.ValidationError for anything else that is not of the type.
+    """
+    return msgspec.convert(_known_part(msgspec.json.decode(body), _described(of)), of)
+
+
+@lru_cache(maxsize=16)
+def _described(of: Any) -> inspect.Type:
+    return inspect.type_info(of)
+
+
+def _known_part(value: Any, of: inspect.Type) -> Any:
+    """A value of JSON without the enumerated values that its type does not have."""
+    match of:
+        case inspect.UnionType(types=types):
+            for each in types:
+                value = _known_part(value, each)
+        case inspect.StructType(fields=fields) if isinstance(value, dict) and (
+            of.tag is None or value.get(of.tag_field) == of.tag
+        ):
+            value = dict(value)
+            for field in fields:
+                name = field.encode_name
+                if name in value and not field.required and _is_unknown(value[name], field.type):
+                    del value[name]
+                elif name in value:
+                    value[name] = _known_part(value[name], field.type)
+        case inspect.DictType(value_type=inner) if isinstance(value, dict):
+            value = {key: _known_part(each, inner) for key, each in value.items()}
+        case inspect.VarTupleType(item_type=inner) | inspect.ListType(item_type=inner) if (
+            isinstance(value, list)
+        ):
+            value = [_known_part(each, inner) for each in value]
+    return value
+
+
+def _is_unknown(value: Any, of: inspect.Type) -> bool:
+    """Whether a value is not one of an enumeration."""
+    types = of.types if isinstance(of, inspect.UnionType) else (of,)
+    enumerations = [each for each in types if isinstance(each, inspect.LiteralType)]
+    if not isinstance(value, str) or not enumerations:
+        return False
+    return not any(value in each.values for each in enumerations)
 
 
 def _parse_event(frame: bytes | str) -> AnyEvent:

@@ -21,6 +21,7 @@ from client.terminal.figures import (
     squares,
 )
 from client.terminal.layout import Layout, lay_out
+from client.terminal.words import plural
 from client.terminal.wrapping import RESET, character_width, visible_width
 from engine.view import BoardView, Grid, Kind, PositionView, Shape, cell_ids
 
@@ -354,5 +355,6 @@ def _store_lines(board: BoardView, position: PositionView) -> list[str]:
 
 
 def _hand_lines(board: BoardView, position: PositionView) -> list[str]:
-    held = [f"{_kind(board, kind).name} {count}" for kind, count in position.hands.items() if count]
+    pieces = [(_kind(board, kind).name, count) for kind, count in position.hands.items() if count]
+    held = [f"{count} {name if count == 1 else plural(name)}" for name, count in pieces]
     return [f"In hand: {', '.join(held)}"] if held else []

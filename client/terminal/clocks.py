@@ -60,12 +60,13 @@ def first_turn_text(model: Model, at_ms: int) -> str:
 
 def standing_text(model: Model, at_ms: int) -> str:
     """Why no clock of a running match goes down: "clock stopped", or the first turn with the time
-    for it; "" if one goes down, and without clocks.
+    for it and what follows without it; "" if one goes down, and without clocks.
     """
     state = model.match.clock if model.match is not None and model.running else None
     if state is not None and state.held is not None:
         return "clock stopped"
-    return first_turn_text(model, at_ms)
+    due = first_turn_text(model, at_ms)
+    return f"{due}, or the match ends" if due else ""
 
 
 def times_text(state: ClockState | None, at_ms: int) -> str:

@@ -467,6 +467,8 @@ class LineMode:
         """Requests a hint, which arrives as an `answer`; `argument` may be "piece" or "move"."""
         if argument and argument not in HINT_KINDS:
             self._output.report("error: type hint, hint move or hint piece")
+        elif not self._model.running:
+            self._output.report("error: there is no hint, because no match is being played")
         else:
             self._output.print("Looking for a hint ...")
             what: HintKind = argument or "moves"

@@ -368,6 +368,13 @@ def possessive(name: str) -> str:
     return f"{name}'" if name.endswith("s") else f"{name}'s"
 
 
+def plural(noun: str) -> str:
+    """The plural of the name of a piece: "men", "boxes", "discs"."""
+    if noun.endswith("man"):
+        return f"{noun.removesuffix('man')}men"
+    return f"{noun}es" if noun.endswith(("x", "s", "ch")) else f"{noun}s"
+
+
 def counted(count: int, one: str, many: str) -> str:
     """A number with its noun: "1 mistake", "2 mistakes"."""
     return f"{count} {one if count == 1 else many}"

@@ -8,6 +8,7 @@ from typing import ClassVar
 from rich.segment import Segments
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.events import Event, Key, MouseDown
 from textual.screen import Screen
 
 from client.connection import Connection, State
@@ -48,6 +49,8 @@ class PlyroomApp(App[None]):
         self.theme = "ansi-dark"
         self._first = first
         self.failure: PlyroomError | None = None
+        #: Whether the last input was the mouse's.
+        self.is_by_mouse = False
 
     def on_mount(self) -> None:
         """Shows the first screen; its end is that of the application."""
@@ -58,12 +61,23 @@ class PlyroomApp(App[None]):
         self.failure = error
         self.exit(return_code=1)
 
-    def take_mouse(self, is_taken: bool) -> None:
-        """Takes the mouse, or gives it back to the terminal, which can then copy text."""
+    async def on_event(self, event: Event) -> None:
+        """Notices whether the user works with the mouse."""
+        if isinstance(event, Key | MouseDown):
+            self.is_by_mouse = isinstance(event, MouseDown)
+        await super().on_event(event)
+
+    def take_mouse(self, is_taken: bool) -> bool:
+        """Takes the mouse, or gives it back to the terminal, which can then copy text; returns
+        whether the application has it. A user whose last input was the mouse's keeps it here.
+        """
+        if not is_taken and self.is_by_mouse:
+            return True
         if self._driver is not None:
             state = "h" if is_taken else "l"
             self._driver.write("".join(f"\x1b[?{mode}{state}" for mode in MOUSE_MODES))
             self._driver.flush()
+        return is_taken
 
     def crash(self, error: Exception) -> None:
         """Ends the application because of a fault of the program, in a task beside it."""

@@ -50,6 +50,12 @@ class Entry(Input):
             self.key = key
 
     async def _on_key(self, event: Key) -> None:
+        if event.key == "ctrl+j":
+            # Enter, typed while the terminal was not yet this program's: after Ctrl-Z.
+            event.stop()
+            event.prevent_default()
+            await self.action_submit()
+            return
         keys = {"space": "pick", "question_mark": "help", "ctrl+d": "leave"}
         key = keys.get(event.key)
         if key is None or self.value:

@@ -131,7 +131,8 @@ def _turn(match: ListedMatch, identity: str) -> str:
 
 
 def _state(room: RoomSummary, server_ms: int) -> str:
-    state = "over" if room.state == "finished" else room.length or "playing"
+    known = {"finished": "over", "playing": room.length or "playing"}
+    state = known.get(room.state, words.quoted(room.state))
     times = times_text(room.times, server_ms)
     watching = f", {room.watching} watching" if room.watching else ""
     return f", {state}" + (f", {times}" if times else "") + watching
@@ -154,7 +155,7 @@ class Place:
     colours: int
     is_ascii: bool
     on_failure: Callable[[PlyroomError], None]
-    on_mouse: Callable[[bool], None] = lambda is_taken: None
+    on_mouse: Callable[[bool], bool] = lambda is_taken: is_taken
 
 
 class LobbyScreen(KeyPage):
@@ -321,7 +322,7 @@ class LobbyScreen(KeyPage):
             nothing = f"Nothing contains {self._wanted!r}."
             hint = keys_line((nothing, ""), ("Esc shows all", "clear"))
         elif self.query_one("#filter").has_focus:
-            hint = keys_line(("Enter: to the list", ""), ("Esc: shows all", "clear"))
+            hint = keys_line(("Enter: to the list", "to_list"), ("Esc: shows all", "clear"))
         told = self._notice or self._problem
         self.query_one("#keys", TextPane).show(Text(told) if told else hint)
 
@@ -391,7 +392,7 @@ class LobbyScreen(KeyPage):
         def end(error: PlyroomError) -> None:
             """Goes back to the lobby if only the room refuses the user."""
             if isinstance(error, Refused):
-                screen.dismiss(None)
+                screen.leave()
                 self._tell(error.message)
             else:
                 place.on_failure(error)
@@ -468,6 +469,10 @@ class LobbyScreen(KeyPage):
         event.input.display = bool(event.value)
         self.query_one("#rows").focus()
 
+    async def action_to_list(self) -> None:
+        """Goes back to the list."""
+        await self.query_one("#filter", Input).action_submit()
+
     def action_clear(self) -> None:
         """Shows everything again."""
         line = self.query_one("#filter", Input)
@@ -525,8 +530,11 @@ class StartScreen(Screen[None]):
         yield Input(id="address", placeholder="http://host:8000, or the link of a room")
         yield Static(id="start-problem", markup=False)
         plain = f"`{program()} --plain --help` and PLYROOM_PLAIN=1"
-        hint = f"Arrows choose, Enter goes on, q leaves. {plain}: plain lines, for screen readers"
-        yield Static(f"\n{hint} and braille displays.", markup=False)
+        yield Static(
+            keys_line(("\nArrows choose", ""), ("Enter goes on", "go_on"), ("q leaves", "leave"))
+        )
+        hint = f"{plain}: plain lines, for screen readers and braille displays."
+        yield Static(hint, markup=False)
 
     def on_mount(self) -> None:
         """Hides the line for the address until it is wanted."""
@@ -567,6 +575,14 @@ class StartScreen(Screen[None]):
         where = "a server on this computer, which starts" if address is None else str(address)
         self.show_problem(f"Connecting to {where} ...")
         self._enter(address, room)
+
+    async def action_go_on(self) -> None:
+        """Goes to the address that is typed, or to what is chosen."""
+        address = self.query_one("#address", Input)
+        if address.display:
+            await address.action_submit()
+        else:
+            self.query_one(OptionList).action_select()
 
     def action_leave(self) -> None:
         """Ends the application."""

@@ -1,7 +1,7 @@
 """The sheet for a new room: fields whose values the arrow keys change, and a position to type."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -120,13 +120,14 @@ def _side_texts(game: GameInfo) -> tuple[str, str]:
     return f"{first}, who begins", second
 
 
-def fields_after(before: Sequence[Field], game: GameInfo, strategies: Sequence[str]) -> list[Field]:
-    """The fields for another game, with the values chosen before where it has them too."""
+def fields_after(
+    wished: Mapping[str, str], game: GameInfo, strategies: Sequence[str]
+) -> list[Field]:
+    """The fields for another game, with what the user wished for by name where it has that too."""
     fields = fields_of(game, strategies)
-    chosen = {field.name: field.value for field in before}
     for field in fields:
-        if field.name in chosen:
-            field.choose(chosen[field.name])
+        if field.name in wished:
+            field.choose(wished[field.name])
     return fields
 
 
@@ -207,6 +208,8 @@ class Fields(Widget, can_focus=True):
         self.below = fields_of(games[at], strategies)
         self.at = 0
         self._listed: dict[str, str] = {}
+        #: The values that the user has chosen, which another game may not have.
+        self._wished: dict[str, str] = {}
         #: The first field that is shown, where there is no space for all.
         self._first = 0
 
@@ -250,10 +253,13 @@ class Fields(Widget, can_focus=True):
     def action_step(self, steps: int) -> None:
         """Changes the value of the field."""
         if self.at > 0:
+            before = {field.name: field.value for field in self.below}
             step_field(self.below, self.at - 1, steps, self._listed)
+            now = {field.name: field.value for field in self.below}
+            self._wished |= {name: now[name] for name in now if now[name] != before[name]}
         else:
             self._game.step(steps)
-            self.below = fields_after(self.below, self.game, self._strategies)
+            self.below = fields_after(self._wished, self.game, self._strategies)
         self.refresh(layout=True)
 
     def on_click(self, event: Click) -> None:

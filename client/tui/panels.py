@@ -170,12 +170,7 @@ def _pieces_text(board: BoardView | None, position: PositionView | None, seat: i
     if board is None or position is None or not board.counted or board.stores:
         return ""
     sides = [board.kinds[kind].side for kind in position.pieces.values() if kind in board.kinds]
-    noun = board.counted
-    if noun.endswith("man"):
-        many = f"{noun.removesuffix('man')}men"
-    else:
-        many = f"{noun}es" if noun.endswith(("x", "s", "ch")) else f"{noun}s"
-    return words.counted(sides.count(seat), noun, many)
+    return words.counted(sides.count(seat), board.counted, words.plural(board.counted))
 
 
 #: The characters of a time, three rows each.
@@ -198,18 +193,21 @@ def large_time(time: str) -> tuple[str, str, str]:
 
 
 def move_rows(moves: Sequence[Played], width: int) -> list[list[tuple[int, str]]]:
-    """The moves as rows of plies and texts: two in a row where the second one has the number of the
-    first one and they fit.
+    """The moves as rows of plies and texts: two in a row where they fit, and the second one has the
+    number of the first one or the game counts plies.
     """
     rows: list[list[tuple[int, str]]] = []
     half = max(8, (width - 1) // 2)
     for ply, played in enumerate(moves):
         number, text = words.move_number(ply, played), words.move_text(played)
-        if rows and len(rows[-1]) == 1 and number.endswith("..."):
+        is_same = number.endswith("...")
+        counts_plies = ply % 2 == 1 and number == f"{ply + 1}."
+        if rows and len(rows[-1]) == 1 and (is_same or counts_plies):
             first_ply, first = rows[-1][0]
             padded = first + " " * max(1, half - visible_width(first))
-            if visible_width(padded) + visible_width(text) <= width:
-                rows[-1] = [(first_ply, padded), (ply, text)]
+            second = text if is_same else f"{number} {text}"
+            if visible_width(padded) + visible_width(second) <= width:
+                rows[-1] = [(first_ply, padded), (ply, second)]
                 continue
         rows.append([(ply, f"{number} {text}")])
     return rows

@@ -319,8 +319,10 @@ def draw_picture(
     draw_lines(lines, layout, not is_ascii)
     for (row, col), stroke in lines.items():
         page.put(row, col, stroke, Ink(is_dim=True))
+    shown_ids = {name for name in layout.cells if layout.shows_ids and name not in position.pieces}
     for row, col, label in layout.labels:
-        page.put(row, col, label, Ink(is_dim=True))
+        if label.strip() not in shown_ids:  # its own cell says it
+            page.put(row, col, label, Ink(is_dim=True))
     painter = _Painter(board, position, layout, size, colours, is_ascii, signs or Signs(), texts)
     for row, col, text, side in _edges(board, layout.cells, is_ascii):
         page.put(row, col, text, painter.ink_of_side(side))

@@ -10,7 +10,7 @@ from typing import Literal
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import Container, Vertical
-from textual.events import Key
+from textual.events import Click, Key
 from textual.timer import Timer
 from textual.widgets import Input
 
@@ -23,6 +23,7 @@ from client.terminal.analysis import LABEL_WIDTH, draw_graph, progress_text
 from client.terminal.board import DrawnBoard
 from client.terminal.colours import NO_COLOURS
 from client.terminal.replay import Views, length_text, move_numbers, ply_lines, title_of
+from client.terminal.wrapping import visible_width
 from client.tui.board_pane import DIRECTIONS, BoardPane
 from client.tui.entry import Entry
 from client.tui.pages import KeyPage, Shortcut, TextPane, bindings
@@ -170,15 +171,17 @@ class ReplayScreen(KeyPage):
         analysis = [("a analyse", "analyse")]
         if self.report is not None:
             analysis = [
-                ("j next mark", "mark(1)"),
-                ("k before", "mark(-1)"),
+                ("j", "mark(1)"),
+                ("k marks", "mark(-1)"),
                 ("v better", "better"),
             ]
         keys = keys_line(
             ("←", "step(-1)"), ("→ step", "step(1)"), *analysis, ("? help", "help"),
-            ("q leave", "leave"), ("m other move", "type('move')"), ("y play on", "play_on"),
+            ("q leave", "leave"), ("m other", "type('move')"), ("y play on", "play_on"),
             ("x export", "type('file')"),
         )  # fmt: skip
+        if any(entry.display for entry in self.query(".entry")):
+            keys = keys_line(("Enter: goes on", "send"), ("Esc: back", "back"))
         self.query_one("#keys", TextPane).show(keys, layout=False)
 
     @property
@@ -312,6 +315,24 @@ class ReplayScreen(KeyPage):
         self._branch = None
         self._go(self.last if ply < 0 else ply)
 
+    def on_click(self, event: Click) -> None:
+        """Shows the position at a click on a move or on the graph."""
+        pane = self.query_one("#replay-text")
+        offset = event.get_content_offset(pane)
+        if offset is None:
+            return
+        # What a step draws knows no places, which would cost it more than it does now.
+        line = pane.render_line(offset.y).text.rstrip()
+        rows = [row for row in self._rows if "".join(move for _, move in row).rstrip() == line]
+        if rows:
+            is_second = len(rows[0]) > 1 and offset.x >= visible_width(rows[0][0][1])
+            self.action_go(rows[0][is_second][0] + 1)
+        elif self.report is not None and line[LABEL_WIDTH - 1 : LABEL_WIDTH] == "|":
+            count = len(self.report.moves)
+            columns = min(max(8, self._panel_size[0] - LABEL_WIDTH), count)
+            col = max(0, min(columns - 1, offset.x - LABEL_WIDTH))
+            self.action_go((col * count + columns - 1) // columns)
+
     def on_board_pane_turned(self, event: BoardPane.Turned) -> None:
         """Steps by the wheel."""
         self.action_step(event.steps)
@@ -442,6 +463,12 @@ class ReplayScreen(KeyPage):
             self.run_worker(self._export(Path(text).expanduser()))
         elif text:
             self._play(text)
+
+    async def action_send(self) -> None:
+        """Sends the line of input, as Enter does."""
+        for entry in self.query(Input):
+            if entry.display:
+                await entry.action_submit()
 
     def _close_entries(self) -> None:
         for entry in self.query(".entry"):

@@ -63,6 +63,7 @@ from client.tui.sheets import (
     Question,
     TextSheet,
     ask_for_one,
+    close_above,
     keys_line,
 )
 from engine.view import MoveView
@@ -198,6 +199,8 @@ class RoomScreen(Page):
     #entry { height: 1; border: none; padding: 0; background: ansi_default; }
     #row { height: 1; layout: horizontal; }
     #row Static { width: 2; }
+    #entry { width: 1fr; }
+    #row #low-keys { width: 5; padding: 0 0 0 1; text-style: dim; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f1", "menu", "help"),
@@ -227,14 +230,15 @@ class RoomScreen(Page):
         colours: int,
         is_ascii: bool,
         on_failure: Callable[[PlyroomError], None],
-        on_mouse: Callable[[bool], None] = lambda is_taken: None,
+        on_mouse: Callable[[bool], bool] = lambda is_taken: is_taken,
     ) -> None:
         super().__init__()
         self._visit = visit
         #: The link for other people, until the server is asked as the user knows it.
         self._invitation = visit.invitation or Invitation(visit.address.room_url(visit.room))
         self._has_asked = visit.invitation is not None
-        #: Takes the mouse (True) or gives it back to the terminal, for copying.
+        #: Takes the mouse (True) or gives it back to the terminal, for copying; returns whether it
+        #: is here.
         self._on_mouse = on_mouse
         self._on_failure = on_failure
         self._can_hide = False
@@ -284,6 +288,7 @@ class RoomScreen(Page):
         with Container(id="row"):
             yield Static("> ", id="mark", markup=False)
             yield Entry(id="entry", suggester=Completion(self._completions), select_on_focus=False)
+            yield Static(keys_line(("?", "menu"), ("t", "key('t')")), id="low-keys")
         yield TextPane(id="keys")
 
     def on_mount(self) -> None:
@@ -320,8 +325,7 @@ class RoomScreen(Page):
             self._on_failure(error)
             return
         # Nothing follows the room any more: a question whose answer could be no has no sense.
-        self.pop_until_active()
-        self._leave()
+        self.leave()
 
     # --- what happens
 
@@ -333,11 +337,7 @@ class RoomScreen(Page):
                 self._thinking_timer = self.set_timer(THINKING_S, self._draw_thinking)
             return
         if isinstance(message, Answer) and message.arrows:
-            self._letters = {
-                cell: chr(ord("A") + index)
-                for index, arrow in reversed(list(enumerate(message.arrows[:26])))
-                for cell in arrow.cells
-            }
+            self._letters = _letters(message)
             self._lettered_at = self._place()
         if self._place() != self._lettered_at:
             self._letters = {}
@@ -472,6 +472,7 @@ class RoomScreen(Page):
         """Shows what the keys do, and whether what is typed goes into the line."""
         keys = self.query_one("#keys", TextPane)
         keys.display = not self._is_low
+        self.query_one("#low-keys").display = self._is_low
         keys.show(self._keys_text())
         self.query_one("#mark", Static).update("  " if self._has_keys else "> ")
 
@@ -554,7 +555,8 @@ class RoomScreen(Page):
         state = ""
         model = self.model
         if model.match is not None and model.match.over is None and model.view is not None:
-            state = model.view.text
+            state = f"Your turn: {model.view.text}" if is_own_turn(model) else model.view.text
+            state += _side_after_swap(model)
         others = buttons(model.moves, board.targets) if (board := words.board_of(model)) else []
         is_told = any(offer.text == self._notice for offer in offers(model))
         notice = "" if is_told else self._notice
@@ -914,7 +916,10 @@ class RoomScreen(Page):
             elif index == 0:
                 self._shows_panel = False
         self._tab = index
-        self._draw()
+        if self._can_hide:
+            self._draw()
+        else:
+            self._draw_panel()
         self.query_one("#scroll", Tail).follow(TABS[index] in ("Moves", "Chat"))
 
     def action_scroll_panel(self, pages: int) -> None:
@@ -952,15 +957,19 @@ class RoomScreen(Page):
         """Leaves the room; asks first while the user's match runs."""
         model = self.model
         if model.running and model.my_seat is not None:
-            question = "Leave the room? The match goes on without you."
+            question = "Leave the room? The match stays open, and you may come back."
+            if is_permitted(CommandName.RESIGN, model):
+                question += " To end it, resign first."
             self.app.push_screen(
                 Question(question, interrupt_means_yes=True),
-                lambda is_yes: self._leave() if is_yes else None,
+                lambda is_yes: self.leave() if is_yes else None,
             )
         else:
-            self._leave()
+            self.leave()
 
-    def _leave(self) -> None:
+    def leave(self) -> None:
+        """Leaves the room and what is above it, such as a question."""
+        close_above(self)
         self.dismiss(None)
 
     async def _show_link(self) -> None:
@@ -981,9 +990,12 @@ class RoomScreen(Page):
                 body.append(
                     f"{line}\n", style="" if not self._board.colours else "#ffffff on #000000"
                 )
-        self._on_mouse(False)
-        sheet = LinkSheet("The link of this room (select it with the mouse):", body, link)
-        self.app.push_screen(sheet, lambda _: self._on_mouse(True))
+        sheet = LinkSheet("The link of this room", body, link, self._on_mouse(False))
+
+        def take_back(_: None) -> None:
+            self._on_mouse(True)
+
+        self.app.push_screen(sheet, take_back)
 
     # --- completion
 
@@ -1006,6 +1018,34 @@ def _as_sentence(text: str) -> str:
     return text[:1].upper() + text[1:] if word.isalpha() and len(word) > 1 else text
 
 
+def _letters(answer: Answer) -> dict[str, str]:
+    """The signs on the cells of an answer's arrows: the numbers that its text has for them, else
+    letters.
+    """
+    has_numbers = all(f"{n}. " in answer.text for n in range(1, min(len(answer.arrows), 9) + 1))
+    first = "1" if has_numbers and len(answer.arrows) < 10 else "A"
+    return {
+        cell: chr(ord(first) + index)
+        for index, arrow in reversed(list(enumerate(answer.arrows[:26])))
+        for cell in arrow.cells
+    }
+
+
+def is_own_turn(model: Model) -> bool:
+    """Whether the viewer is to move, and not for both sides."""
+    return bool(model.moves) and model.my_seat is not None and not model.is_one_screen
+
+
+def _side_after_swap(model: Model) -> str:
+    """Which side the viewer plays, until their first move in a later match of the room."""
+    match, seat = model.match, model.my_seat
+    if match is None or seat is None or model.is_one_screen or match.number < 2:
+        return ""
+    if any(words.seat_of(played, ply) == seat for ply, played in enumerate(match.moves)):
+        return ""
+    return f"  You play {words.side_name(words.board_of(model), seat)} in this match."
+
+
 def _count_offers(model: Model) -> int:
     """How many offers and requests wait for an answer."""
     return len(model.offers) + len(model.takebacks) + (model.next_offer is not None)
@@ -1023,6 +1063,8 @@ def menu_entries(model: Model) -> list[MenuEntry]:
     shown = [entry for entry in shown if entry.word not in ("help", "board")]
     own = [MenuEntry(f"{word} ({key})", text, word) for key, word, text in KEYS]
     own = [entry for entry in own if entry.word in OWN_WORDS]
+    if model.my_seat is None:
+        own = [entry for entry in own if entry.word != "bell"]
     say = [MenuEntry("say", "write to the room: say hello, or /hello; but /resign resigns", "say")]
     ask = [MenuEntry("/help", "what the room's bot answers, for you alone: /why, /hint", "/help")]
     return [*say, *(ask if model.chat_commands else []), *shown, *own]

@@ -8,7 +8,7 @@ from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical, VerticalScroll
 from textual.events import Key
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
@@ -38,6 +38,13 @@ def keys_line(*keys: tuple[str, str], between: str = "  ") -> Text:
             key.apply_meta({"@click": f"screen.{action}"})
         line.append(between if number else "").append_text(key)
     return line
+
+
+def close_above(screen: Screen[None]) -> None:
+    """Closes what is above a screen, each as if nothing was chosen there."""
+    stack = screen.app.screen_stack
+    for above in reversed(stack[stack.index(screen) + 1 :]):
+        above.dismiss(None)
 
 
 class Question(ModalScreen[bool]):
@@ -189,24 +196,29 @@ class TextSheet(ModalScreen[None]):
 
 
 #: What a sheet says after its link was copied.
-COPIED = "Copied, if the terminal allows it. Esc goes back"
+COPIED = "Copied, if the terminal allows it."
 
 
 class LinkSheet(TextSheet):
-    """Shows a link, and copies it where the terminal lets programs do so. The mouse is the
-    terminal's, so that it can select the link: nothing here can be clicked.
+    """Shows a link, and copies it where the terminal lets programs do so. Unless the screen
+    `has_mouse`, the mouse is the terminal's, so that it can select the link: nothing here can be
+    clicked.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("y", "copy", "copy")]
 
-    def __init__(self, heading: str, body: Text, link: str) -> None:
-        super().__init__(heading, body, (("y copies it", ""), ("Esc goes back", "")))
+    def __init__(self, heading: str, body: Text, link: str, has_mouse: bool) -> None:
+        how = "Shift and the mouse select it" if has_mouse else "select it with the mouse"
+        copy, drop = ("copy", "drop") if has_mouse else ("", "")
+        hint = (("y copies it", copy), ("Esc goes back", drop))
+        super().__init__(f"{heading} ({how}):", body, hint)
         self._link = link
 
     def action_copy(self) -> None:
         """Gives the link to the clipboard of the terminal, by its code OSC 52."""
         self.app.copy_to_clipboard(self._link)
-        self.query_one(".hint", Static).update(COPIED)
+        hint = keys_line((COPIED, ""), self._hint[1])
+        self.query_one(".hint", Static).update(hint)
 
 
 def ask_for_one(

@@ -89,4 +89,4 @@ class Visits:
             return await left
         finally:
             while app.is_running and app.screen is not start and len(app.screen_stack) > 1:
-                await app.pop_screen()
+                await app.screen.dismiss(None)

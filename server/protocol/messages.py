@@ -273,6 +273,7 @@ class OpenOffer(Struct, frozen=True, omit_defaults=True):
 class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A public room in the lobby's list.
 
+    `state` is `open`, `playing` or `finished`.
     `length` is the length of its match as text ("12 moves"), counted as the game counts moves.
     `options_text` are its options in words.
     `away` lists the seats of a room that waits for a player whose people have had no connection to
@@ -287,7 +288,7 @@ class RoomSummary(Struct, frozen=True, omit_defaults=True, kw_only=True):
     title: str
     options: dict[str, str]
     seats: tuple[Occupant | None, ...]
-    state: Literal["open", "playing", "finished"]
+    state: Word
     created_ms: int
     ply: int = 0
     watching: int = 0

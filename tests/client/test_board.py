@@ -151,7 +151,7 @@ Black to move"""),
     |           |           |
  1  B----------(.)----------.
     a   b   c   d   e   f   g
-In hand: white man 6, black man 7
+In hand: 6 white men, 7 black men
 [ ] last move, ( ) captured
 Black to place a man"""),
     ("kalah", {}, "c1 b1 f2", """\
@@ -407,7 +407,7 @@ def test_marks_and_pieces_in_hand_are_explained_below_the_board() -> None:
         " 2 [wP]  .   .   .   .   .   .   .",
         " 1  [.]  .   .   .  wK   .   .   .",
         "     a   b   c   d   e   f   g   h",
-        "In hand: white pawn 2",
+        "In hand: 2 white pawns",
         "! ! in check, [ ] last move, ( ) hole",
         "Black to move",
     ]  # fmt: skip
@@ -457,7 +457,7 @@ def test_a_board_of_points_shows_its_lines() -> None:
     |           |           |
  1 *W*----------.-----------.
     a   b   c   d   e   f   g
-In hand: white 7
+In hand: 7 whites
 * * winning row, [ ] last move
 White to move"""
     )

@@ -212,11 +212,20 @@ def test_a_match_takes_one_request_and_its_views_one_request_per_100() -> None:
         "/api/matches/m1/views?from=100&to=199": page(100, 199),
         "/api/matches/m1/views?from=200&to=250": page(200, 250),
     }
+    newer = msgspec.to_builtins(record) | {"match": "m2"}
+    look = newer["view"]["kinds"]["X"] | {"shape": "dragon"}
+    newer["view"]["kinds"] = newer["view"]["kinds"] | {"X": look}
+    replies["/api/matches/m2"] = (200, msgspec.json.encode(newer))
     with http_server(replies) as address:
         assert fetch_match(address, "m1") == record
         assert [view.text for view in fetch_views(address, "m1", 0, 250)] == [
             str(ply) for ply in range(251)
         ]
+        # A look that this client does not know is the usual one.
+        assert record.view is not None
+        view = fetch_match(address, "m2").view
+        assert view is not None
+        assert view.kinds["X"] == msgspec.structs.replace(record.view.kinds["X"], shape="disc")
 
 
 def test_failed_requests_raise_the_clients_exceptions() -> None:

@@ -1,6 +1,7 @@
 """The board on the whole terminal: pictures of random positions of every game, and picked cells."""
 
 import random
+import re
 from collections.abc import Iterator
 from functools import cache
 
@@ -8,7 +9,7 @@ import pytest
 
 from client.terminal.colours import FIXED_COLOURS, NO_COLOURS
 from client.terminal.wrapping import visible_width
-from client.tui.panels import large_time
+from client.tui.panels import large_time, moves_lines
 from client.tui.picking import buttons, candidates, choice_keys, next_cells, pick
 from client.tui.picture import (
     CELL_SIZES,
@@ -21,6 +22,7 @@ from client.tui.picture import (
 )
 from engine.rules.registry import game_ids, load_game
 from engine.view import BoardView, MoveView, PositionView
+from server.protocol.messages import Played
 
 #: The space for a board on a screen of 80 by 24, above the lines of text.
 COLUMNS, ROWS = 80, 17
@@ -73,6 +75,10 @@ def test_nothing_overlaps(game_id: str) -> None:
         assert picture.width <= COLUMNS
         assert all(visible_width(line) == picture.width for line in lines)
         places: dict[tuple[int, int], str] = {}
+        if all(cell.isdigit() for cell in picture.boxes):  # no number stands twice in a row
+            for line in lines:
+                numbers = re.findall(r"\d+", line)
+                assert len(numbers) == len(set(numbers)), line
         for cell, kind in view.pieces.items():
             box = picture.boxes[cell]
             row, end = box.row + box.height // 2, box.col + box.width // 2 + 1
@@ -171,6 +177,15 @@ def test_keys_of_choices() -> None:
 def test_a_qr_code_in_half_blocks() -> None:
     """Two rows of modules are a line; dark modules are left out, as on a dark terminal."""
     assert half_blocks([[0, 1], [1, 1], [0, 0]]) == ["▀ ", "██"]
+
+
+def test_moves_that_are_counted_by_plies_are_in_pairs() -> None:
+    """As those that are counted by turns, where two fit; a number of its own is kept."""
+    plies, turns = [Played("d"), Played("e"), Played("d")], [Played("e4", number="1.")]
+    assert moves_lines(plies, 30) == ["1. d          2. e", "3. d"]
+    assert moves_lines(plies, 8) == ["1. d", "2. e", "3. d"]
+    turns.append(Played("e5", number="1..."))
+    assert moves_lines(turns, 30) == ["1. e4         e5"]
 
 
 def test_large_times() -> None:

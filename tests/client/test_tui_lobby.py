@@ -246,19 +246,22 @@ def test_the_sheet_has_options_and_clocks() -> None:
 
 
 def test_another_game_keeps_what_was_chosen() -> None:
-    """Opponent, side, clock and the rest stay where the other game has them too."""
-    fields = {field.name: field for field in fields_of(CHESS, ("minimax",))}
+    """Opponent, side, clock and the rest stay where the other game has them too; what it has not
+    comes back with the next game that has it.
+    """
     chosen = {"Opponent": "anyone", "You play": "1", "Clock": "15+10", "In the list": "no"}
     chosen["Thinking"] = "after"
-    for name, value in chosen.items():
-        fields[name].choose(value)
-    kept = {
-        each.name: each.value for each in fields_after([*fields.values()], STICKS, ("minimax",))
-    }
+    kept = {each.name: each.value for each in fields_after(chosen, STICKS, ("minimax",))}
     assert kept == chosen | {"option rows": "1-2-3"}
-    fields["Opponent"].choose("level 8")
-    opponent = fields_after([*fields.values()], STICKS, ("minimax",))[0]
-    assert opponent.value == "strategy minimax"  # this game has no levels
+    fields = Fields((CHESS, STICKS), ("minimax",), "chess")
+    fields.at = 1
+    fields.action_step(-1)
+    opponents = [fields.below[0].value]
+    for _ in range(2):
+        fields.at = 0
+        fields.action_step(1)
+        opponents.append(fields.below[0].value)
+    assert opponents == ["level 2", "strategy minimax", "level 2"]  # sticks have no levels
 
 
 @pytest.mark.parametrize("name", ["Clock", "option handicap", "option starting position"])
@@ -305,11 +308,13 @@ async def test_the_lobby_is_live_and_opens_rooms() -> None:
         listed_rows = screen.app.screen.query_one(OptionList)
         await screen.until(lambda: listed_rows.highlighted == 1, "the first match")
         await screen.shows("Tic-tac-toe", "X")  # the small board
-        await server.change(room("d", BOB, ADA, length="3 moves"), gone=("c",))
-        await screen.shows("Running", "3 moves")
+        haunted = room("e", BOB, None, state="haunted")  # of a newer server
+        await server.change(room("d", BOB, ADA, length="3 moves"), haunted, gone=("c",))
+        await screen.shows("Running", "3 moves", "Bob against a free seat, haunted")
         await screen.hides("Open seats")
-        await screen.press("slash", *"mate", "enter")
-        await screen.hides("Running", "Replays")
+        await screen.press("slash", *"mate")
+        await screen.click_on("Enter: to the list")
+        await screen.hides("Running", "Replays", "Enter: to the list")
         await screen.press("escape")
         await screen.shows("Running")
         await screen.press("n")
@@ -414,7 +419,7 @@ async def test_the_first_screen_asks_for_a_server() -> None:
         await screen.until(lambda: line.has_focus, "the line for the address")
         for wrong in ("ftp://nowhere", "not an address !!"):
             line.value = wrong
-            await screen.press("enter")
+            await screen.click_on("Enter goes on")
             await screen.shows(f"'{wrong}' is not the address of a server")
         line.value = "See http://example.org/match/abc?ply=3, now"
         await screen.press("enter")
@@ -424,6 +429,8 @@ async def test_the_first_screen_asks_for_a_server() -> None:
             await screen.press("enter")
         there = (parse_address("http://example.org:8000"), "x")
         assert entered == [(None, ""), there, there]
+        await screen.click_on("q leaves")
+        await screen.until(lambda: not screen.app.is_running, "the end")
 
 
 async def test_the_first_choice_is_the_server_that_runs_here() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -12,6 +13,7 @@ from client.analyses import AnalysedPosition, AnalysisReport, AnalysisSummary, M
 from client.api import Line
 from client.errors import Refused
 from client.terminal.colours import FIXED_COLOURS
+from client.terminal.wrapping import visible_width
 from client.tui.board_pane import BoardPane
 from client.tui.replay import ReplayScreen, moves_of_line
 from client.tui.requests import Requests
@@ -88,6 +90,10 @@ async def replay(
         yield screen, replayed
 
 
+def _is_at(replayed: ReplayScreen, ply: int) -> bool:
+    return replayed.ply == ply
+
+
 async def test_steps_by_keys_numbers_and_the_wheel() -> None:
     """Arrows, letters, Home and End, a number and Enter; at the end stands the result."""
     async with replay() as (screen, replayed):
@@ -137,7 +143,7 @@ async def test_the_analysis() -> None:
             "^",
             "Marks  X blunder",
         ]  # the place is below the graph, not the words
-        await screen.shows("Accuracy: Crosses 92 %, Noughts 61.5 %.", "j next mark  k before")
+        await screen.shows("Accuracy: Crosses 92 %, Noughts 61.5 %.", "j  k marks  v better")
         await screen.press("j")
         await screen.until(lambda: replayed.ply == 4, "the blunder")
         await screen.shows("Blunder: it loses.", "Better: 4. a2 5. c1")
@@ -147,6 +153,16 @@ async def test_the_analysis() -> None:
         await screen.shows("Other moves: 4. a2 5. c1")
         await screen.press("escape")
         await screen.hides("Other moves")
+        # By the mouse: a move of the list, and a place of the graph.
+        await screen.click_on("2. a1")
+        await screen.until(lambda: replayed.ply == 2, "move 2")
+        await screen.click_on("3. ")
+        await screen.until(lambda: replayed.ply == 3, "move 3")
+        row, line = next((i, x) for i, x in enumerate(screen.lines()) if "100 % |" in x)
+        left = visible_width(line[: line.index("100 % |") + len("100 % |")])
+        for col in (5, 0, 3):
+            await screen.pilot.click(offset=(left + col, row))
+            await screen.until(partial(_is_at, replayed, col), f"column {col}")
 
 
 async def test_other_moves_and_playing_on() -> None:
@@ -155,10 +171,12 @@ async def test_other_moves_and_playing_on() -> None:
     """
     created: list[Create] = []
     async with replay(create=created.append) as (screen, replayed):
-        await screen.press("right", "m")
+        await screen.press("right")
+        await screen.click_on("m other")
         line = screen.app.screen.query_one("#replay-move", Input)
         await screen.until(lambda: line.has_focus, "the line")
-        await screen.press(*"b2", "enter")
+        await screen.press(*"b2")
+        await screen.click_on("Enter: goes on")
         await screen.shows("error: b2 is not legal")
         await screen.press("m", *"a3", "enter")
         await screen.shows("Other moves: 2. a3")

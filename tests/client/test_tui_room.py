@@ -16,15 +16,27 @@ from client.tui.board_pane import BoardPane
 from client.tui.pages import TextPane
 from client.tui.room import RoomScreen, Visit, menu_entries
 from client.tui.sheets import Menu, Question
-from server.commands import AiSeat, Chat, Move, MySeat, OfferDraw, OpenSeat, Resign, Sit, Takeback
+from server.commands import (
+    AiSeat,
+    Chat,
+    Move,
+    MySeat,
+    OfferDraw,
+    OpenSeat,
+    Rematch,
+    Resign,
+    Sit,
+    Takeback,
+)
 from server.events import Held, Muted, Occupant, Said, SeatLeft
 from server.ids import IdentityId
 from server.rooms.model import Actor
 from tests.support.fake_room import BOB, CYD, FakeRoom
 from tests.support.full_screen import FullScreen, running
-from tests.support.scripted_server import Link, Message, memory
+from tests.support.scripted_server import Link, Message, joined, memory
 
 ADDRESS = parse_address("http://script")
+PLAYER = Model(room="r", me="i1", seats=(Occupant("i1", "Ada"), None))
 #: The server's time at first, in ms since 1970.
 START_MS = 1_700_000_000_000
 
@@ -77,8 +89,16 @@ async def terminal(
 
     async with memory(serve) as connection:
         visit = Visit(connection, ADDRESS, "r")
-        screen = RoomScreen(visit, FIXED_COLOURS, False, failures.append)
+        apps: list[FullScreen] = []
+        screen = RoomScreen(
+            visit,
+            FIXED_COLOURS,
+            False,
+            failures.append,
+            lambda is_taken: apps[0].app.take_mouse(is_taken),
+        )
         async with running(lambda: screen, columns, rows) as shown:
+            apps.append(shown)
             connection.on_state = shown.app.show_state
             yielded = Terminal(shown, screen, links[0])
             await yielded.until(lambda: screen.model.v and (waits or screen.model.view), "a view")
@@ -112,9 +132,13 @@ async def test_an_evening_in_one_room() -> None:
         answer = {"t": "answer", "room": "r", "v": 0, "text": "Play b2.", "arrows": arrows}
         await screen.link.send(answer)
         await screen.shows("Play b2.", "   A  ", "   B  ")
+        # Moves that its text numbers have their numbers.
+        await screen.link.send(answer | {"text": "The best moves: 1. b2; 2. c3"})
+        await screen.shows("The best moves:", "   1  ", "   2  ")
+        await screen.hides("   A  ", "   B  ")
         await screen.type("b2")
         await screen.shows("1. b2")
-        await screen.hides("   A  ", "   B  ")
+        await screen.hides("   1  ", "   2  ")
         await room.act(BOB, Move("m1", 1, "a1"))
         await screen.shows("2. a1")
         # The first key moves the cursor from the last move, a1.
@@ -125,6 +149,9 @@ async def test_an_evening_in_one_room() -> None:
         await screen.click("a2")
         await screen.until(lambda: moves(room)[-1] == "a2", "a move by mouse")
         await screen.shows("You won: three in a row.", "rematch")
+        await screen.type("hint")
+        await screen.shows("There is no hint, because no match is being played")
+        assert not any("Looking for" in line for line, _ in screen.room._log)
         since = len(screen.link.seen)
         await screen.press("f2")
         await screen.sent("rematch", since)
@@ -141,6 +168,13 @@ async def test_an_evening_in_one_room() -> None:
         assert [each for each in screen.link.seen[since:] if each["t"] == "chat"] == []
         await screen.type("say reslgn")
         await screen.shows("<Ada> reslgn")
+        # The rematch swaps the sides, which is said until the first move of one's own.
+        await room.act(BOB, Rematch("rematch"))
+        await screen.shows("Crosses to move  You play Noughts in this match.")
+        await room.act(BOB, Move("m3", 0, "b2"))
+        await screen.shows("Your turn: Noughts to move  You play Noughts in this match.")
+        await screen.type("a1")
+        await screen.hides("You play Noughts")
 
 
 async def test_offers_are_answered_by_keys_words_and_the_mouse() -> None:
@@ -196,10 +230,10 @@ async def test_a_clock_that_does_not_run_says_why(monkeypatch: pytest.MonkeyPatc
     async with terminal(room) as screen:
         monkeypatch.setattr(screen.room._visit.connection, "server_ms", lambda: now_ms[0])
         await screen.press("left")
-        await screen.shows("Crosses to move", "(move in 0:30)")
+        await screen.shows("Crosses to move", "(move in 0:30, or the match ends)")
         now_ms[0] += 20_000
         screen.room._tick()
-        await screen.shows("(move in 0:10)")
+        await screen.shows("(move in 0:10, or the match ends)")
         await screen.type("b2")
         await room.act(BOB, Move("m1", 1, "a1"))
         await screen.until(lambda: len(moves(room)) == 2, "two moves")
@@ -266,7 +300,7 @@ async def test_every_word_that_leaves_asks_first() -> None:
         assert entry.value == "say accept my apologies"
         for word in ("/quit!", "/ quit", "/ leave", "quit now", "exit"):
             await screen.type(word)
-            await screen.shows("Leave the room? The match goes on without you.")
+            await screen.shows("Leave the room? The match stays open,", "resign first.")
             await screen.press("n")
             await screen.until(lambda: screen.app.screen is screen.room, "the room")
         await screen.type("bye")
@@ -278,19 +312,28 @@ async def test_every_word_that_leaves_asks_first() -> None:
         assert not {"chat", "accept"} & {message["t"] for message in screen.link.seen}
 
 
-async def test_a_room_that_nothing_follows_is_left() -> None:
-    """If line mode ends behind the screen no dead picture stays, under no sheet either."""
+async def test_a_room_that_nothing_follows_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If line mode ends behind the screen no dead picture stays, under no sheet either; each sheet
+    is closed as by Esc: the mouse comes back from the terminal.
+    """
     async with terminal(of_two()) as screen:
-        await screen.press("question_mark")
-        await screen.shows("What you can do now.")
+        taken: list[bool] = []
+        monkeypatch.setattr(screen.app, "take_mouse", taken.append)
+        await screen.press("escape", "c")
+        await screen.shows("http://script/room/r", "█")
+        await screen.until(lambda: taken == [False], "the mouse given back")
+        screen.room._ask("Sure?")
+        await screen.shows("Sure?")
         screen.room._lines.put("quit")
         await screen.until(lambda: screen.room not in screen.app.screen_stack, "the end")
+        assert taken == [False, True]
 
 
 async def test_ctrl_c_twice_leaves() -> None:
     room = of_two()
     async with terminal(room) as screen:
-        await screen.type("b2")
+        # Enter of a terminal that was not yet the program's, as after Ctrl-Z.
+        await screen.press(*"b2", "ctrl+j")
         await screen.until(lambda: moves(room), "b2")
         await screen.press("ctrl+c")
         await screen.shows("Leave the room?")
@@ -341,6 +384,12 @@ def test_the_menu_offers_what_the_server_permits(name: CommandName) -> None:
         assert {each for each in PERMITTED_AS if each.value in listed} == {
             each for each in PERMITTED_AS if is_permitted(each, model)
         }
+
+
+def test_a_spectator_has_no_bell() -> None:
+    labels = [{entry.word for entry in menu_entries(model)} for model in (Model(room="r"), PLAYER)]
+    assert {"bell", "flip"} - labels[0] == {"bell"}
+    assert {"bell", "flip"} <= labels[1]
 
 
 async def test_choosing_in_the_menu() -> None:
@@ -436,13 +485,31 @@ async def test_what_a_newer_server_sends_breaks_nothing() -> None:
         for key in ("ctrl+t", "ctrl+t", "ctrl+t", "ctrl+t", "f1"):
             await screen.press(key)
         await screen.shows("What you can do now", "resign the match")
+        await screen.press("escape")
+        # Looks that this client does not know: the board is the usual one, pieces are letters.
+        seats = [{"name": name, "colour": "#000000"} for name in ("Black", "White")]
+        board = {"kind": "grid", "cols": 3, "rows": 3, "style": "lava", "origin": "inside"}
+        kinds = {
+            "black": {"name": "black stone", "side": 0, "shape": "flame"},
+            "dragon": {"name": "dragon", "side": 0, "shape": "wing", "sprite": "drake"},
+        }
+        newer = joined("r", v)
+        newer["description"]["view"] = {"board": board, "kinds": kinds, "seats": seats}
+        await screen.link.send(newer)
+        view = {"pieces": {"a1": "dragon", "b2": "black"}, "turn": 0, "text": "Black to move"}
+        await screen.link.send({"t": "view", **body, "v": v, "view": view})
+        await screen.shows(" D ", " B ", "Black: Ada (you)")
+        await screen.is_whole()
 
 
 async def test_any_size() -> None:
     """From 40 by 12 up the board, the message and the input line are there; the cursor is seen."""
     room = of_two("gomoku")
     async with terminal(room, 40, 12) as screen:
-        await screen.shows("> ", "Black to move")
+        await screen.shows("> ", "Black to move", "?  t")
+        await screen.click_on("?  t")
+        await screen.shows("What you can do now")
+        await screen.click_on("Esc goes back")
         for column in range(14):
             await screen.press("down" if column % 2 else "left")
         board = screen.room.query_one(BoardPane)
@@ -480,9 +547,15 @@ async def test_waiting_for_a_friend_shows_the_link() -> None:
         is_copied = bool(screen.app.clipboard)
         assert not is_copied
         await screen.press("y")
-        await screen.shows("Copied, if the terminal allows it. Esc goes back")
+        await screen.shows("Copied, if the terminal allows it.  Esc goes back")
         assert screen.app.clipboard == "http://script/room/r"
         await screen.press("escape")
+        # A user of the mouse keeps it, and comes back by it.
+        await screen.click_on("show the link to send")
+        await screen.click_on("y copies it")
+        await screen.shows("Shift and the mouse select it", "Copied")
+        await screen.click_on("Esc goes back")
+        await screen.until(lambda: screen.app.screen is screen.room, "the room")
         await room.act(BOB, Sit("sit", 1))
         await screen.shows("Black: Bob", "White to move")
 

@@ -86,6 +86,10 @@ class Screen:
                 raise AssertionError(f"{words} were not shown:\n{shown}")
             self.text += more
 
+    def skip(self) -> None:
+        """Leaves out what was written up to the last match: `show` goes on after it."""
+        self._shown = self._seen
+
     def rest(self, terminal: EmulatedTerminal) -> None:
         """Shows what is written until nothing is for QUIET_S: a whole picture, for people."""
         while more := self._read(QUIET_S):

@@ -371,6 +371,7 @@ def test_the_full_screen_gives_the_terminal_back(env: dict[str, str], url: str) 
         screen.press("Z")
         screen.expect(LEAVE_SCREEN)
         assert os.WIFSTOPPED(os.waitpid(screen.process.pid, os.WUNTRACED)[1])
+        screen.skip()  # what was drawn before says nothing about the time after
         screen.process.send_signal(signal.SIGCONT)
         again = EmulatedTerminal(rows=24)
         screen.show(again, "1. b2")

@@ -715,14 +715,14 @@ export interface Lobby {
     gone?: string[];
 }
 
-/** A public room in the lobby's list. `length` is the length of its match as text ("12 moves"), counted as the game counts moves. `options_text` are its options in words. `away` lists the seats of a room that waits for a player whose people have had no connection to it for 30 s, on any node. They may come back, and the seat beside them can be taken. `offers` are the open offers of the next match, between two matches. `clock` is the text of the matches' time control, null for none, and `speed` its class: `bullet`, `blitz`, `rapid`, `classical` or `untimed`. `times` is the clock of a running match. */
+/** A public room in the lobby's list. `state` is `open`, `playing` or `finished`. `length` is the length of its match as text ("12 moves"), counted as the game counts moves. `options_text` are its options in words. `away` lists the seats of a room that waits for a player whose people have had no connection to it for 30 s, on any node. They may come back, and the seat beside them can be taken. `offers` are the open offers of the next match, between two matches. `clock` is the text of the matches' time control, null for none, and `speed` its class: `bullet`, `blitz`, `rapid`, `classical` or `untimed`. `times` is the clock of a running match. */
 export interface RoomSummary {
     room: string;
     game: string;
     title: string;
     options: Record<string, string>;
     seats: (Occupant | null)[];
-    state: "finished" | "open" | "playing";
+    state: string;
     created_ms: number;
     ply?: number;
     watching?: number;
