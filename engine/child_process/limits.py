@@ -3,8 +3,15 @@
 import contextlib
 import os
 import signal
+import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import BinaryIO
+
+#: The file of the niceness of this process's session, on Linux.
+AUTOGROUP = Path("/proc/self/autogroup")
+#: Attempts to write it, and the time between two, in seconds.
+AUTOGROUP_TRIES, AUTOGROUP_PAUSE_S = 5, 0.11
 
 
 class JobTimeout(BaseException):
@@ -91,8 +98,26 @@ def limit_cpu(seconds: float) -> None:
 
 def lower_priority(increment: int) -> None:
     """Lowers the priority of this process, where the system has priorities."""
-    if hasattr(os, "nice"):
-        os.nice(increment)
+    if not hasattr(os, "nice"):
+        return
+    nice = os.nice(increment)
+    # On Linux with autogroups (sched(7)), as distributions ship it, niceness counts only among the
+    # processes of one session, and this process has one of its own: the session's niceness is what
+    # counts against the server.
+    if os.getsid(0) == os.getpid():
+        _lower_session(nice)
+
+
+def _lower_session(nice: int) -> None:
+    """Sets the niceness of this process's session, where sessions have one."""
+    for _ in range(AUTOGROUP_TRIES):
+        try:
+            AUTOGROUP.write_text(str(nice))
+            return
+        except BlockingIOError:  # the system allows one change in 100 ms
+            time.sleep(AUTOGROUP_PAUSE_S)
+        except OSError:  # there are no autogroups
+            return
 
 
 def take_pipes() -> tuple[BinaryIO, BinaryIO]:
