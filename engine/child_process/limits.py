@@ -98,21 +98,20 @@ def limit_cpu(seconds: float) -> None:
 
 def lower_priority(increment: int) -> None:
     """Lowers the priority of this process, where the system has priorities."""
-    if not hasattr(os, "nice"):
-        return
-    nice = os.nice(increment)
-    # On Linux with autogroups (sched(7)), as distributions ship it, niceness counts only among the
-    # processes of one session, and this process has one of its own: the session's niceness is what
-    # counts against the server.
-    if os.getsid(0) == os.getpid():
-        _lower_session(nice)
+    if hasattr(os, "nice"):
+        os.nice(increment)
 
 
-def _lower_session(nice: int) -> None:
-    """Sets the niceness of this process's session, where sessions have one."""
+def lower_session_priority(increment: int) -> None:
+    """Lowers the priority of this process, which has a session of its own, against all others.
+
+    On Linux with autogroups (sched(7)), as distributions ship it, the niceness of a process counts
+    only within its session, and each session has a niceness too.
+    """
+    lower_priority(increment)
     for _ in range(AUTOGROUP_TRIES):
         try:
-            AUTOGROUP.write_text(str(nice))
+            AUTOGROUP.write_text(str(os.nice(0)))
             return
         except BlockingIOError:  # the system allows one change in 100 ms
             time.sleep(AUTOGROUP_PAUSE_S)
