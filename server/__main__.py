@@ -22,7 +22,7 @@ from engine.pool.pool import Pool
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import best_known_first, production_ids
 from server.address_file import STAYING, ServerAddress, announced_address
-from server.app import RunningServer, data_location, open_server
+from server.app import RunningServer, open_server
 from server.bus.broker import broker_of
 from server.net.listener import CannotListen, PortTaken
 from server.process.logs import log_compile_error, log_to_stderr, stderr
@@ -36,6 +36,7 @@ from server.settings import (
     settings_from_env,
 )
 from server.store.base import StoreUnavailable
+from server.store.location import data_location
 
 log = structlog.get_logger()
 

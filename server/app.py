@@ -4,7 +4,6 @@ No other module chooses implementations.
 """
 
 import asyncio
-import os
 import re
 import secrets
 import time
@@ -39,6 +38,7 @@ from server.bot.registry import all_commands, kind_of_question
 from server.bus.base import Bus
 from server.bus.broker import broker_of
 from server.bus.local import LocalBus
+from server.export_process import ExportPool
 from server.identity.credentials import parse_credentials
 from server.ids import NodeId
 from server.limits.by_address import LimitExceeded, SocketLimit
@@ -55,16 +55,14 @@ from server.runtime.node.hub import Hub
 from server.seats.background import BackgroundSearches
 from server.seats.strategies import Strategies, StrategyEngines
 from server.settings import SettingError, Settings
-from server.store.base import Store, StoreUnavailable, wall_clock_ms
+from server.store.base import Store, wall_clock_ms
+from server.store.location import open_store
 from server.store.lock import lock_folder
-from server.store.sqlite import open_sqlite
 from server.web.api import Api, body_limit, make_app
 from server.web.client_files import client_folder
 from server.web.connection import HttpConnections
 from server.web.pages import Pages
 
-#: The name of the SQLite file in the data folder.
-DATABASE_FILE = "plyroom.sqlite3"
 #: Time that a stopping server gives HTTP requests in progress, in seconds.
 SHUTDOWN_S = 1.0
 
@@ -157,6 +155,7 @@ async def _open_with_store(
         open_bus(settings, node, store) as bus,
         StrategyPool(settings.strategy_processes, settings.strategy_memory_mib << 20) as strategies,
         open_studies(settings) as studies,
+        ExportPool(settings) as exporter,
     ):
         metrics, clock = Metrics(), NodeClock(wall_clock_ms, uptime_ms)
         all_engines = make_engines(bus, node, engines, strategies, metrics)
@@ -164,7 +163,7 @@ async def _open_with_store(
             node=node, settings=settings, store=store, bus=bus, engines=all_engines,
             find_game=load_game, now_ms=clock.now_ms, new_id=random_id, metrics=metrics,
             follow_clock=clock.follow,
-            studies=studies, reached=make_failpoint(settings.failpoint),
+            studies=studies, exporter=exporter, reached=make_failpoint(settings.failpoint),
             background=BackgroundSearches(all_engines, settings, time.monotonic),
             chat_commands=tuple(all_commands()), kind_of_question=kind_of_question,
         )  # fmt: skip
@@ -186,38 +185,6 @@ def node_name(settings: Settings) -> NodeId:
     if not re.fullmatch(r"[A-Za-z0-9_.-]{0,40}", settings.node):
         raise SettingError("PLYROOM_NODE has at most 40 letters, digits, dots, - and _")
     return NodeId("-".join(filter(None, (settings.node, secrets.token_hex(6)))))
-
-
-def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
-    """Opens the store that the settings name.
-
-    Raises StoreUnavailable for an invalid address or a missing driver.
-    """
-    if not settings.database:
-        return open_sqlite(settings.data / DATABASE_FILE)
-    try:
-        from server.store.postgres import open_postgres
-    except ImportError as error:
-        raise StoreUnavailable(
-            f"PostgreSQL needs the extra `postgres`: pip install 'plyroom[postgres]' ({error})"
-        ) from error
-    from server.store.postgres_link import Limits
-
-    limits = Limits(
-        connect_s=settings.database_connect_s, statement_s=settings.database_statement_s,
-        lock_s=settings.database_lock_s, idle_transaction_s=settings.database_idle_transaction_s,
-        pool=settings.database_pool,
-    )  # fmt: skip
-    return open_postgres(settings.database, limits)
-
-
-def data_location(settings: Settings) -> str:
-    """The data folder, or the database's address without its secrets."""
-    if not settings.database:
-        return os.path.abspath(settings.data)
-    from server.store.postgres_link import PostgresUrl
-
-    return str(PostgresUrl(settings.database))
 
 
 @asynccontextmanager

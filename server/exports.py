@@ -1,15 +1,17 @@
-"""Stored matches as records that every format can write. It has no rules and needs none."""
+"""Stored matches as records that every format can write, and slices of a list as text."""
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TypeVar
 
 import msgspec
 from msgspec import Struct, structs
 
-from engine.formats.record import GameRecord, Move, Over, Seat
+from engine.formats.record import GameRecord, Move, Over, Seat, Unwritable
+from engine.formats.registry import FORMATS, Format
+from engine.game import Game
 from engine.search.job import MATE
 from server.events import (
     AiTookOver,
@@ -31,7 +33,7 @@ T = TypeVar("T")
 #: Log entries per read from the store, which are parsed without a pause.
 LOG_PAGE = 250
 #: Matches per read from the list.
-MATCH_PAGE = 100
+MATCH_PAGE = 50
 #: Rows of the log and bytes of thoughts after which a slice ends.
 SLICE_ROWS, SLICE_BYTES = 500, 256 * 1024
 #: The value of `Event` in the tags of a match.
@@ -197,38 +199,81 @@ async def read_match(
     return await pace.run(partial(builder.build, thoughts, site))
 
 
-async def read_slices(
-    store: Store, wanted: MatchFilter, maximum: int, site: str = "", *, pace: Pace
-) -> AsyncIterator[list[Exported]]:
-    """The finished public matches that a filter accepts, newest first, in slices of SLICE_ROWS rows
-    of the log, at most `maximum` matches in all.
+class Slice(Struct, frozen=True):
+    """A part of a list in a format: finished public matches that a filter accepts, newest first.
 
-    A match that finishes meanwhile is left out; none comes twice. `site` is the address of a match
+    At most `maximum` matches follow, those `before` a match. `site` is the address of a match
     without its id.
     """
+
+    format: str
+    wanted: MatchFilter
+    maximum: int
+    site: str = ""
     before: Key | None = None
-    part: list[Exported] = []
+
+
+class SliceText(Struct, frozen=True):
+    """The text of a slice, the matches that the format cannot write with the reasons, and the next
+    slice; None after the last one.
+    """
+
+    text: bytes
+    refused: tuple[tuple[str, str], ...]
+    rest: Slice | None
+
+
+async def read_slice(
+    store: Store, part: Slice, *, pace: Pace
+) -> tuple[list[Exported], Slice | None]:
+    """The first matches of a slice, with about SLICE_ROWS rows of the log, and the slice that
+    follows them.
+
+    A match that finishes meanwhile is left out; none comes twice.
+    """
+    limit = min(MATCH_PAGE, part.maximum)
+    page = await store.projections.matches(limit, part.before, part.wanted)
+    found: list[Exported] = []
+    rest = page.rest
     rows = size_bytes = 0
-    while maximum > 0:
-        limit = min(MATCH_PAGE, maximum)
-        page = await store.projections.matches(limit, before, wanted)
-        for match in page.rows:
-            where = f"{site}{match.match}" if site else ""
-            part.append(await read_match(store, match, has_thoughts=True, site=where, pace=pace))
-            rows += part[-1].rows
-            size_bytes += sum(map(len, part[-1].thoughts.values()))
-            if rows >= SLICE_ROWS or size_bytes >= SLICE_BYTES:
-                yield part
-                part, rows, size_bytes = [], 0, 0
-        maximum -= len(page.rows)
-        if page.rest is not None:
-            before = page.rest
-        elif len(page.rows) == limit:
-            before = (page.rows[-1].finished_ms or 0, page.rows[-1].match)
-        else:
+    for number, match in enumerate(page.rows, 1):
+        site = f"{part.site}{match.match}" if part.site else ""
+        found.append(await read_match(store, match, has_thoughts=True, site=site, pace=pace))
+        rows += found[-1].rows
+        size_bytes += sum(map(len, found[-1].thoughts.values()))
+        is_full = rows >= SLICE_ROWS or size_bytes >= SLICE_BYTES
+        if (is_full and number < len(page.rows)) or (rest is None and number == limit):
+            rest = (match.finished_ms or 0, match.match)
             break
-    if part:
-        yield part
+    left = part.maximum - len(found)
+    if rest is None or not left:
+        return found, None
+    return found, structs.replace(part, maximum=left, before=rest)
+
+
+async def write_slice(
+    store: Store, part: Slice, find_game: Callable[[str], Game], *, pace: Pace
+) -> SliceText:
+    """The text of the first matches of a slice: see `read_slice`."""
+    found, rest = await read_slice(store, part, pace=pace)
+    chosen = FORMATS[part.format]
+    texts, refused = list[str](), list[tuple[str, str]]()
+    for exported in found:
+        match = exported.record.match
+        write = partial(chosen.format_game, with_thoughts(exported), find_game)
+        try:
+            texts.append(await pace.run(write))
+        except Unwritable as error:
+            refused.append((match, str(error)))
+            texts.append(_note(chosen, match, str(error)))
+    return SliceText("".join(texts).encode(), tuple(refused), rest)
+
+
+def _note(chosen: Format, match: str, reason: str) -> str:
+    """A line that a reader of the format skips, which says why a match is missing."""
+    if chosen.name not in ("pgn", "pdn"):
+        return ""
+    return f"% match {match} is not here: {' '.join(reason.split())}\n\n"
 
 
 def with_thoughts(exported: Exported) -> GameRecord:

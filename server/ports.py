@@ -13,6 +13,7 @@ from engine.study_pool.errors import StudyUnavailable
 from engine.study_pool.messages import Ended, Part, Refused, StudyJob
 from server.bus.base import Bus
 from server.codes import Code
+from server.exports import Slice, SliceText
 from server.ids import IdentityId, NodeId
 from server.process.failpoint import Failpoint, no_failpoint
 from server.process.metrics import Metrics
@@ -152,6 +153,31 @@ class NoStudies:
         raise StudyUnavailable("this server has no study processes")
 
 
+class ExporterUnavailable(Exception):
+    """This server has no process for exports."""
+
+
+class ExportFailed(Exception):
+    """The process for exports has died, or could not read the store."""
+
+
+class Exporter(Protocol):
+    """Reads and writes the matches of exports: implemented by `server.export_process`."""
+
+    async def write_slice(self, part: Slice, address: str) -> SliceText:
+        """The text of the first matches of a slice, for an address.
+
+        Raises ExporterUnavailable, QueueFull or ExportFailed.
+        """
+
+
+class NoExporter:
+    """The exporter of a server without such a process: it writes slices itself."""
+
+    async def write_slice(self, part: Slice, address: str) -> SliceText:
+        raise ExporterUnavailable("this server has no process for exports")
+
+
 class Follower(Protocol):
     """The part of a connection that a room uses."""
 
@@ -209,6 +235,7 @@ class Ports:
     follow_clock: Callable[[bool], bool] = _keep_clock
     metrics: Metrics = field(default_factory=Metrics)
     studies: Studies = field(default_factory=NoStudies)
+    exporter: Exporter = field(default_factory=NoExporter)
     background: Background = field(default_factory=NoBackground)
     #: The names of the chat commands, which clients learn when they join a room.
     chat_commands: tuple[str, ...] = ()

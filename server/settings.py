@@ -71,7 +71,8 @@ class Settings:
     strategy_memory_mib: int = 512
 
     #: Processes for the traces, lessons and boards of the glass box; they start when they are
-    #: needed. With two or more, one is always free for lessons and boards. 0 is off.
+    #: needed. With two or more, one is always free for lessons and boards. 0 is off;
+    #: then the server writes exports itself.
     study_processes: int = 2
     #: Processor time of a search for a trace, in seconds. After it the trace ends as it is.
     study_s: float = 5.0

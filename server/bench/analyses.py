@@ -19,7 +19,6 @@ from engine.rules.registry import load_game
 from server.analysis.feed import AnalysisFeed
 from server.analysis.requests import request_analysis
 from server.analysis.runner import open_analyses
-from server.app import open_store
 from server.bench.figures import median
 from server.bus.local import LocalBus
 from server.commands import Create, Move, Resign
@@ -30,6 +29,7 @@ from server.rooms.model import Actor
 from server.runtime.node.duties import open_hub
 from server.settings import Settings
 from server.store.base import StoredMatch, wall_clock_ms
+from server.store.location import open_store
 
 #: Length of a match, in plies.
 PLIES = 60

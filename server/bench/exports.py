@@ -2,36 +2,41 @@
 
 It prints the growth of the server's memory while a client reads the list of all matches as JSON
 lines, the matches per second, and the 99th percentile of a player's moves beside the export against
-that without it, in turns. It also prints what 1,000 matches of chess cost as PGN, against playing
-their moves through (`Position.replay`), in CPU time.
+that without it, in turns. In further turns a process of the export's priority only computes: it
+says what any use of the processor costs the moves on this machine. It also prints what 1,000
+matches of chess cost as PGN, against playing their moves through (`Position.replay`), in CPU time.
 """
 
 import asyncio
 import itertools
 import random
 import sqlite3
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 from aiohttp import ClientSession, ClientTimeout
 
+from engine.child_process.limits import lower_session_priority
 from engine.formats.pgn import format_pgn
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import load_game
-from server.app import DATABASE_FILE
 from server.bench.figures import percentile, report
 from server.bench.players import RequestClient, connect
 from server.bench.processes import UNLIMITED_ENVIRON, resident_bytes, server_command, spawn
 from server.events import Finished, Moved, Occupant, Started, format_event_body
+from server.export_process import NICE
 from server.exports import RecordBuilder
 from server.ids import MatchId, RoomId
 from server.store import schema
 from server.store.base import StoredEvent, StoredMatch
+from server.store.location import DATABASE_FILE
 
 #: Greatest growth of the server's memory, in MiB.
 GROWTH_MIB = 30
@@ -41,8 +46,12 @@ MOVES_RATIO = 1.10
 PGN_RATIO = 1.5
 #: The time between two moves of the player, in seconds.
 PACE_S = 0.004
-#: The turns with and without an export, each of some seconds.
-TURNS, TURN_S = 4, 10
+#: The turns of each kind, each of some seconds, and the time that a process beside has to start.
+TURNS, TURN_S, START_S = 8, 5, 1
+#: What is beside the moves in a turn.
+ALONE, EXPORT, CONTROL = "alone", "beside an export", "beside a process that only computes"
+#: The option with which this benchmark only computes.
+COMPUTE = "--compute"
 SEATS = (Occupant("ada", "Ada"), Occupant("ben", "Ben"))
 
 
@@ -85,19 +94,43 @@ def fill(path: Path, count: int) -> None:
         )
 
 
-async def read_export(port: int, stop: asyncio.Event | None = None) -> tuple[int, float]:
-    """Reads the whole list, again and again until `stop` is set; returns lines and seconds."""
+async def read_export(port: int) -> tuple[int, float]:
+    """Reads the whole list; returns its lines and the seconds."""
     count, start_s = 0, time.perf_counter()
-    async with ClientSession(timeout=ClientTimeout(None)) as http:
-        while True:
-            async with http.get(f"http://127.0.0.1:{port}/api/export") as answer:
-                answer.raise_for_status()
-                async for part in answer.content.iter_any():
-                    count += part.count(b"\n")
-                    if stop is not None and stop.is_set():
-                        return count, time.perf_counter() - start_s
-            if stop is None or stop.is_set():
-                return count, time.perf_counter() - start_s
+    async with (
+        ClientSession(timeout=ClientTimeout(None)) as http,
+        http.get(f"http://127.0.0.1:{port}/api/export") as answer,
+    ):
+        answer.raise_for_status()
+        async for part in answer.content.iter_any():
+            count += part.count(b"\n")
+    return count, time.perf_counter() - start_s
+
+
+async def read_exports(port: int) -> None:
+    """Reads the whole list again and again."""
+    while True:
+        await read_export(port)
+
+
+def compute() -> NoReturn:
+    """Computes without end, at the priority of the process for exports."""
+    lower_session_priority(NICE)
+    while True:
+        pass
+
+
+@contextmanager
+def beside(*options: str) -> Iterator[None]:
+    """Runs this benchmark with other options beside the block."""
+    process = subprocess.Popen(
+        (sys.executable, "-m", "server.bench", "exports", *options), start_new_session=True
+    )
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait()
 
 
 class Mover:
@@ -152,17 +185,17 @@ async def measure(matches: int) -> None:
 
 async def measure_moves(mover: Mover, port: int) -> None:
     """Prints the 99th percentile of moves without an export and beside one, in turns."""
-    taken_ms: dict[bool, list[float]] = {False: [], True: []}
-    for turn in range(2 * TURNS):
-        stop = asyncio.Event()
-        reading = asyncio.create_task(read_export(port, stop)) if turn % 2 else None
-        taken_ms[bool(turn % 2)] += await mover.play(TURN_S)
-        stop.set()
-        if reading is not None:
-            await reading
-    alone, beside = (percentile(taken_ms[each], 0.99) for each in (False, True))
-    print(f"moves: p99 {alone:.2f} ms without an export, {beside:.2f} ms beside one")
-    report("p99 of moves beside an export, to that without", beside / alone, "x", MOVES_RATIO)
+    taken_ms: dict[str, list[float]] = {ALONE: [], EXPORT: [], CONTROL: []}
+    for _ in range(TURNS):
+        for kind, options in ((ALONE, ()), (EXPORT, ("--read", str(port))), (CONTROL, (COMPUTE,))):
+            with beside(*options) if options else nullcontext():
+                await asyncio.sleep(START_S)
+                taken_ms[kind] += await mover.play(TURN_S)
+    p99_ms = {kind: percentile(each, 0.99) for kind, each in taken_ms.items()}
+    print("moves: p99", ", ".join(f"{value:.2f} ms {kind}" for kind, value in p99_ms.items()))
+    print(f"{CONTROL}, to alone: {p99_ms[CONTROL] / p99_ms[ALONE]:.2f} x")
+    ratio = p99_ms[EXPORT] / p99_ms[ALONE]
+    report("p99 of moves beside an export, to that without", ratio, "x", MOVES_RATIO)
 
 
 async def measure_memory(pid: int, port: int) -> None:
@@ -221,8 +254,14 @@ def measure_pgn(matches: int = 1000, plies: int = 80) -> None:
 
 @click.command()
 @click.option("--matches", type=click.IntRange(1), default=1_000_000, show_default=True)
-def main(matches: int) -> None:
+@click.option("--read", type=int, hidden=True)
+@click.option(COMPUTE, "only_computes", is_flag=True, hidden=True)
+def main(matches: int, read: int | None, only_computes: bool) -> None:
     """A whole export: memory, matches a second, moves beside it, PGN against a replay."""
+    if only_computes:
+        compute()
+    if read is not None:
+        asyncio.run(read_exports(read))
     ignore_overflow()
     measure_pgn()
     asyncio.run(measure(matches))

@@ -14,7 +14,6 @@ import click
 from engine.bench.classes import random_positions
 from engine.pool.pool import Pool
 from engine.rules.registry import load_game
-from server.app import open_store
 from server.bench.figures import median, percentile
 from server.bot.hints import open_hints
 from server.bus.local import LocalBus
@@ -32,6 +31,7 @@ from server.runtime.requests import Request
 from server.seats.background import BackgroundSearches
 from server.settings import Settings
 from server.store.base import wall_clock_ms
+from server.store.location import open_store
 
 #: The promised 95th percentile of the time of a hint, in ms.
 PROMISED_MS = 300

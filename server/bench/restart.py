@@ -24,7 +24,6 @@ import click
 import websockets.asyncio.client as websockets
 
 from engine.rules.registry import load_game
-from server.app import DATABASE_FILE
 from server.bench.figures import median, report
 from server.bench.players import connect
 from server.bench.processes import cpu_seconds
@@ -36,6 +35,7 @@ from server.rooms.model import Actor, Moment
 from server.runtime.projections import log_entry, projections
 from server.settings import Settings
 from server.store.base import Append, CommandKey, NewRoom, wall_clock_ms
+from server.store.location import DATABASE_FILE
 from server.store.sqlite import open_sqlite
 
 #: Number of rooms that are written concurrently.

@@ -21,7 +21,6 @@ from sqlalchemy.exc import DBAPIError
 from engine.formats.registry import FORMATS
 from engine.rules.overflow import ignore_overflow
 from engine.rules.registry import load_game
-from server.app import DATABASE_FILE, data_location
 from server.ops.calibration import calibrate, format_calibration
 from server.ops.export import Wanted
 from server.ops.export import export as export_matches
@@ -31,6 +30,7 @@ from server.store import backup as backups
 from server.store import schema
 from server.store.base import StoreError, StoreUnavailable
 from server.store.folder import make_folder
+from server.store.location import DATABASE_FILE, data_location
 from server.store.lock import lock_folder
 
 T = TypeVar("T")

@@ -1,11 +1,9 @@
 """The HTTP API that exports matches as files: one match, or the matches of the list."""
 
-import asyncio
 import gzip
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from http import HTTPStatus
 from urllib.parse import quote
@@ -21,10 +19,18 @@ from engine.formats.registry import FORMATS, Format, formats_of
 from engine.study_pool.errors import StudyFailed, StudyUnavailable
 from engine.study_pool.messages import FormatJob, GameText, Refused
 from server.codes import Code
-from server.exports import Exported, Pace, read_match, read_slices, with_thoughts
+from server.exports import (
+    Exported,
+    Pace,
+    Slice,
+    SliceText,
+    read_match,
+    with_thoughts,
+    write_slice,
+)
 from server.ids import MatchId
 from server.limits.by_address import LimitExceeded, RateLimit
-from server.ports import Ports
+from server.ports import ExporterUnavailable, ExportFailed, Ports
 from server.store.base import StoredMatch
 from server.web.answers import (
     ORIGIN,
@@ -45,6 +51,8 @@ ADDRESS_LISTS, ALL_LISTS = 2, 8
 #: The share of the event loop that all exports together have at most, also of an idle one: nobody
 #: can tell whether a command is about to come.
 LOOP_SHARE = 0.5
+#: Bytes that are written to a connection at once.
+WRITE_BYTES = 64 * 1024
 #: Seconds before an address may try again.
 RETRY_S = 10
 #: Any page may read an export: it needs no cookie, and has what anybody may see.
@@ -93,7 +101,7 @@ class Exports:
             self._ports.store, match, has_thoughts=withheld is None, site=site,
             pace=self._pace,
         )  # fmt: skip
-        (text,) = await self._write(request, chosen, [exported])
+        text = await self._write(request, chosen, exported)
         if text.refused:
             raise ApiError(HTTPStatus.CONFLICT, Code.EXPORT_REFUSED, text.refused)
         name = file_name(match, exported.record, chosen)
@@ -126,13 +134,18 @@ class Exports:
         self._lists[address] += 1
         try:
             site = f"{public_origin(request, self._ports.settings.url)}/match/"
-            slices = read_slices(self._ports.store, wanted, maximum, site, pace=self._pace)
-            async for part in self._texts(request, chosen, slices):
+            rest: Slice | None = Slice(chosen.name, wanted, maximum, site)
+            while rest is not None:
+                if request.transport is None:
+                    raise ConnectionError("the client has left")
+                part = await self._write_slice(rest, address)
+                for match_id, reason in part.refused:
+                    log.info("match not exported", match=match_id, reason=reason)
                 if not response.prepared:
                     await response.prepare(request)
-                await response.write(part)
-            if not response.prepared:
-                await response.prepare(request)
+                for start in range(0, len(part.text), WRITE_BYTES):
+                    await response.write(part.text[start : start + WRITE_BYTES])
+                rest = part.rest
             await response.write_eof()
         except Exception as error:
             if not response.prepared:
@@ -147,28 +160,27 @@ class Exports:
             self._lists = +self._lists  # drops addresses without a list
         return response
 
-    async def _texts(
-        self, request: web.Request, chosen: Format, slices: AsyncIterator[list[Exported]]
-    ) -> AsyncIterator[bytes]:
-        """The texts of slices as bytes, as long as the client is there."""
-        async for part in slices:
-            if request.transport is None:
-                raise ConnectionError("the client has left")
-            texts = await self._write(request, chosen, part)
-            for each in texts:
-                if each.refused:
-                    log.info("match not exported", match=each.match, reason=each.refused)
-            yield "".join([each.text or _note(chosen, each) for each in texts]).encode()
+    async def _write_slice(self, part: Slice, address: str) -> SliceText:
+        """The first matches of a slice, from the process for exports; made here if there is none.
 
-    async def _write(
-        self, request: web.Request, chosen: Format, part: Sequence[Exported]
-    ) -> list[GameText]:
-        """The texts of matches, made in a study process; here if the server has none."""
-        job = FormatJob(
-            chosen.name,
-            tuple([each.record for each in part]),
-            tuple([each.thoughts for each in part]),
-        )
+        That process reads the store too: rows that threads of this one read would take the
+        interpreter's lock from the loop, up to a switch interval each time that it wakes.
+        """
+        ports = self._ports
+        try:
+            try:
+                return await ports.exporter.write_slice(part, address)
+            except ExportFailed:  # somebody has killed the process
+                return await ports.exporter.write_slice(part, address)
+        except ExporterUnavailable:
+            return await write_slice(ports.store, part, ports.find_game, pace=self._pace)
+        except (QueueFull, ExportFailed) as error:
+            log.warning("export failed", error=str(error))
+            raise _busy() from error
+
+    async def _write(self, request: web.Request, chosen: Format, exported: Exported) -> GameText:
+        """The text of a match, made in a study process; here if the server has none."""
+        job = FormatJob(chosen.name, (exported.record,), (exported.thoughts,))
         parts: list[bytes] = []
         run = partial(
             self._ports.studies.run,
@@ -181,18 +193,15 @@ class Exports:
                 parts.clear()
                 reply = await run()
         except StudyUnavailable:
-            return [await self._write_here(chosen, each) for each in part]
+            return self._write_here(chosen, exported)
         except (QueueFull, StudyFailed) as error:
-            raise ApiError(
-                HTTPStatus.SERVICE_UNAVAILABLE, Code.STUDY_BUSY, "the server is busy: try again",
-                RETRY_S,
-            ) from error  # fmt: skip
+            raise _busy() from error
         if isinstance(reply, Refused):
             raise ApiError(HTTPStatus.CONFLICT, Code.EXPORT_REFUSED, reply.message)
-        return _decode_texts(gzip.decompress(b"".join(parts)))
+        (text,) = _decode_texts(gzip.decompress(b"".join(parts)))
+        return text
 
-    async def _write_here(self, chosen: Format, exported: Exported) -> GameText:
-        await asyncio.sleep(0)
+    def _write_here(self, chosen: Format, exported: Exported) -> GameText:
         match = exported.record.match
         try:
             return GameText(
@@ -220,15 +229,14 @@ def _format_of(request: web.Request, game: str | None) -> Format:
     return chosen
 
 
+def _busy() -> ApiError:
+    return ApiError(
+        HTTPStatus.SERVICE_UNAVAILABLE, Code.STUDY_BUSY, "the server is busy: try again", RETRY_S
+    )
+
+
 def _refused(message: str) -> ApiError:
     return ApiError(HTTPStatus.BAD_REQUEST, Code.MESSAGE_MALFORMED, message)
-
-
-def _note(chosen: Format, text: GameText) -> str:
-    """A line that a reader of the format skips, which says why a match is missing."""
-    if chosen.name not in ("pgn", "pdn"):
-        return ""
-    return f"% match {text.match} is not here: {' '.join(text.refused.split())}\n\n"
 
 
 def file_name(match: StoredMatch, record: GameRecord, chosen: Format) -> str:

@@ -16,13 +16,13 @@ from click.testing import CliRunner, Result
 from sqlalchemy import Connection, text, update
 
 from engine.rules.registry import load_game
-from server.app import DATABASE_FILE
 from server.ids import IdentityId
 from server.ops.admin import main
 from server.ops.verify import Report, verify
 from server.store import backup as copies
 from server.store import schema, tables
 from server.store.base import CommandKey, DaySpan, Identity, RoomHead, StoreError
+from server.store.location import DATABASE_FILE
 from server.store.lock import lock_folder
 from tests.support.databases import (
     KINDS,

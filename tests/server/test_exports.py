@@ -2,14 +2,17 @@
 
 import asyncio
 import json
+import os
 import re
 import shutil
+import signal
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
+import psutil
 import pytest
 from click.testing import CliRunner, Result
 from msgspec.json import encode
@@ -36,13 +39,17 @@ from server.events import (
     TookBack,
     format_event_body,
 )
-from server.exports import Pace, RecordBuilder, read_slices, with_thoughts
+from server.export_process import ExportPool
+from server.exports import Pace, RecordBuilder, Slice, read_slice, with_thoughts, write_slice
 from server.ids import MatchId, RoomId
 from server.ops.admin import main as admin
+from server.ports import ExporterUnavailable, ExportFailed
 from server.protocol.codes import Code
+from server.settings import Settings
 from server.store import schema
 from server.store import tables as t
 from server.store.base import StoredEvent, StoredMatch, Thought
+from server.store.location import DATABASE_FILE
 from server.store.match_filter import MatchFilter
 from server.store.sql import SqlStore
 from server.web import export
@@ -120,7 +127,7 @@ async def test_a_running_match_has_the_moves_so_far() -> None:
 
 async def test_a_head_request_reads_no_match(monkeypatch: pytest.MonkeyPatch) -> None:
     """A request for the head of a list is answered without its matches."""
-    monkeypatch.setattr("server.web.export.read_slices", None)
+    monkeypatch.setattr("server.web.export.Exports._write_slice", None)
     async with matches(1) as (node, _, _), node.http() as http:
         http.writer.write(f"HEAD /api/export HTTP/1.1\r\nHost: {node.host}\r\n\r\n".encode())
         head = (await http.reader.readuntil(b"\r\n\r\n")).decode()
@@ -203,29 +210,74 @@ async def _withhold(*_: Any) -> str:
     return "not yet"
 
 
-async def test_a_list_is_made_in_study_processes_slice_by_slice(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Slices that processes format make the same file as one without them, filtered and cut."""
-    monkeypatch.setattr("server.exports.SLICE_ROWS", 12)
-    monkeypatch.setattr("server.exports.MATCH_PAGE", 2)
+async def test_a_list_is_made_slice_by_slice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Slices make the same file as one answer, filtered and cut."""
     async with matches(5) as (node, _, ids):
         plain = await exported(node)
         assert [record.match for record in plain] == ids[4::-1]
-        assert [record.match for record in await exported(node, "?max=3")] == ids[4:1:-1]
+        monkeypatch.setattr("server.exports.SLICE_ROWS", 12)
+        for page in (1, 2, 3):
+            monkeypatch.setattr("server.exports.MATCH_PAGE", page)
+            assert await exported(node) == plain
+            assert [record.match for record in await exported(node, "?max=3")] == ids[4:1:-1]
         assert await exported(node, "?game=chess") == []
         assert [r.match for r in await exported(node, "?player=ada&result=won")] == [
             r.match for r in plain if r.seats[0].name == plain[-1].seats[0].name
         ]
-        async with StudyPool(1) as pool:
+        async with node.http() as http:
+            body = await chunked(http, "/api/export?format=pgn")
+        assert body.count(b"[Event ") == 5
+        async with StudyPool(1) as pool:  # which writes single matches
             node.fake.studies = pool
             async with serve(node.fake, "n2") as other:
+                path = f"/api/matches/{ids[0]}/export?format=jsonl"
+                (record,) = parse_json_lines([(await other.get(path)).body], load_game)
+                assert isinstance(record, GameRecord)
                 # The two nodes have different addresses in the tag Site.
-                sliced = [replace(record, tags={}) for record in await exported(other)]
-                assert sliced == [replace(record, tags={}) for record in plain]
-                async with other.http() as http:
-                    body = await chunked(http, "/api/export?format=pgn")
-                assert body.count(b"[Event ") == 5
+                assert replace(record, tags={}) == replace(plain[-1], tags={})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_process_for_exports_writes_what_the_server_would(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """The process reads either database, at low priority, and its death costs a list nothing; a
+    store that it cannot read fails in words.
+    """
+    async with empty_database(kind, request, "plyroom") as database:
+        async with database.open() as store:
+            await play_matches(store)
+            await play_by_clock(store)
+            settings = Settings(
+                data=database.path.parent if isinstance(database, SqliteDatabase) else tmp_path,
+                database=getattr(database, "url", ""),
+            )
+            part = Slice("jsonl", MatchFilter(), 1, "http://a/match/")
+            async with ExportPool(settings) as pool:
+                for chosen in ("jsonl", "pgn"):
+                    rest: Slice | None = replace(part, format=chosen, maximum=100)
+                    while rest is not None:
+                        wanted = await write_slice(store, rest, load_game, pace=Pace(1))
+                        assert await pool.write_slice(rest, "ada") == wanted
+                        rest = wanted.rest
+                (pid,) = pool.pids
+                nice = psutil.Process(pid).nice()
+                assert nice >= 10
+                group = Path(f"/proc/{pid}/autogroup")
+                if group.exists():  # there, the niceness of the session is what counts
+                    assert group.read_text().endswith(f" nice {nice}\n")
+                os.kill(pid, signal.SIGKILL)
+                with pytest.raises(ExportFailed, match="Error"):
+                    await pool.write_slice(part, "ada")
+                assert (await pool.write_slice(part, "ada")).text
+        with pytest.raises(ExporterUnavailable):
+            await pool.write_slice(part, "ada")
+    if kind == "sqlite":
+        (tmp_path / DATABASE_FILE).write_bytes(b"no database at all " * 100)
+        async with ExportPool(Settings(data=tmp_path)) as pool:
+            with pytest.raises(ExportFailed, match="cannot use the database"):
+                await pool.write_slice(part, "ada")
+            assert pool.pids == []
 
 
 async def test_matches_that_ended_at_once_come_once_each(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,16 +296,16 @@ async def test_a_client_that_leaves_ends_its_export(monkeypatch: pytest.MonkeyPa
     """
     monkeypatch.setattr("server.exports.SLICE_ROWS", 1)
     begun, go_on = asyncio.Semaphore(0), asyncio.Event()
-    write = export.Exports._write
+    write = export.Exports._write_slice
 
-    async def slow(self: Any, request: Any, chosen: Any, part: Any) -> Any:
+    async def slow(self: Any, part: Any, address: str) -> Any:
         begun.release()
         await go_on.wait()
-        return await write(self, request, chosen, part)
+        return await write(self, part, address)
 
     async with matches(3) as (node, _, _):
         before = asyncio.all_tasks()
-        monkeypatch.setattr(export.Exports, "_write", slow)
+        monkeypatch.setattr(export.Exports, "_write_slice", slow)
         clients = []
         for _ in range(export.ADDRESS_LISTS):
             clients.append(await asyncio.open_connection("127.0.0.1", node.running.port))
@@ -266,7 +318,7 @@ async def test_a_client_that_leaves_ends_its_export(monkeypatch: pytest.MonkeyPa
         go_on.set()
         while asyncio.all_tasks() - before:
             await asyncio.sleep(0)
-        monkeypatch.setattr(export.Exports, "_write", write)
+        monkeypatch.setattr(export.Exports, "_write_slice", write)
         assert len(await exported(node)) == 3
 
 
@@ -275,18 +327,18 @@ async def test_an_export_that_fails_in_mid_stream_is_no_whole_file(
 ) -> None:
     """When the store fails after the first slice, the connection ends before the last chunk."""
     monkeypatch.setattr("server.exports.SLICE_ROWS", 1)
-    write = export.Exports._write
+    write = export.Exports._write_slice
     count = 0
 
-    async def failing(self: Any, request: Any, chosen: Any, part: Any) -> Any:
+    async def failing(self: Any, part: Any, address: str) -> Any:
         nonlocal count
         count += 1
         if count == 2:
             node.fake.store.fail("events")
-        return await write(self, request, chosen, part)
+        return await write(self, part, address)
 
     async with matches(4) as (node, _, _):
-        monkeypatch.setattr(export.Exports, "_write", failing)
+        monkeypatch.setattr(export.Exports, "_write_slice", failing)
         async with node.http() as http:
             http.writer.write(f"GET /api/export HTTP/1.1\r\nHost: {node.host}\r\n\r\n".encode())
             content = await http.read_to_end()
@@ -459,11 +511,10 @@ async def test_the_command_reads_databases_of_both_kinds(
         async with database.open() as store:
             await play_matches(store)
             await play_by_clock(store)
-            listed = [
-                with_thoughts(exported)
-                async for part in read_slices(store, MatchFilter(), 100, pace=Pace(1))
-                for exported in part
-            ]
+            part = Slice("jsonl", MatchFilter(), 100)
+            exports, rest = await read_slice(store, part, pace=Pace(1))
+            assert rest is None
+            listed = list(map(with_thoughts, exports))
 
         async def run(*arguments: str) -> list[str]:
             where = (

@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 import pytest
 
-from server.app import DATABASE_FILE
+from server.store.location import DATABASE_FILE
 from server.store.sqlite import open_sqlite
 from tests.oracle.analyses import Reading, check_analyses
 from tests.support.analyses import play_match

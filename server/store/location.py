@@ -1,0 +1,43 @@
+"""Where a server's data is: a SQLite file in its folder, or a PostgreSQL database."""
+
+import os
+from contextlib import AbstractAsyncContextManager
+
+from server.settings import Settings
+from server.store.base import Store, StoreUnavailable
+from server.store.sqlite import open_sqlite
+
+#: The name of the SQLite file in the data folder.
+DATABASE_FILE = "plyroom.sqlite3"
+
+
+def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
+    """Opens the store that the settings name.
+
+    Raises StoreUnavailable for an invalid address or a missing driver.
+    """
+    if not settings.database:
+        return open_sqlite(settings.data / DATABASE_FILE)
+    try:
+        from server.store.postgres import open_postgres
+    except ImportError as error:
+        raise StoreUnavailable(
+            f"PostgreSQL needs the extra `postgres`: pip install 'plyroom[postgres]' ({error})"
+        ) from error
+    from server.store.postgres_link import Limits
+
+    limits = Limits(
+        connect_s=settings.database_connect_s, statement_s=settings.database_statement_s,
+        lock_s=settings.database_lock_s, idle_transaction_s=settings.database_idle_transaction_s,
+        pool=settings.database_pool,
+    )  # fmt: skip
+    return open_postgres(settings.database, limits)
+
+
+def data_location(settings: Settings) -> str:
+    """The data folder, or the database's address without its secrets."""
+    if not settings.database:
+        return os.path.abspath(settings.data)
+    from server.store.postgres_link import PostgresUrl
+
+    return str(PostgresUrl(settings.database))
