@@ -49,7 +49,8 @@ class MatchFilter(Struct, frozen=True, kw_only=True):
     - `min_plies` and `max_plies` limit the length, both inclusive.
     - `speed` is the class of the time control. A match of an older program whose row does not have
       it yet counts as untimed.
-    - `with_unlisted` adds the player's matches of unlisted rooms, for the player's own eyes.
+    - `viewer` is who asks: with a player, the matches of unlisted rooms that both of them played
+      are in the list, which are all of the player's if that is the viewer.
     - `since_ms` (inclusive) and `until_ms` (exclusive) limit the time at which the match finished.
     """
 
@@ -61,7 +62,7 @@ class MatchFilter(Struct, frozen=True, kw_only=True):
     max_plies: int | None = None
     since_ms: int | None = None
     until_ms: int | None = None
-    with_unlisted: bool = False
+    viewer: str | None = None
 
     def accepts(
         self,

@@ -126,8 +126,11 @@ def _dates(wanted: MatchFilter) -> Iterator[ColumnElement[bool]]:
 def _accepted(wanted: MatchFilter) -> Iterator[ColumnElement[bool]]:
     """The conditions besides player and dates. No index can serve them."""
     c = _COLUMNS
-    if not (wanted.with_unlisted and wanted.player is not None):
+    if wanted.player is None or wanted.viewer is None:
         yield func.coalesce(c.public, false())
+    elif wanted.viewer != wanted.player:
+        seats = [func.coalesce(column, "") for column in (c.first, c.second)]
+        yield or_(func.coalesce(c.public, false()), *(seat == wanted.viewer for seat in seats))
     yield c.plies >= wanted.min_plies
     if wanted.max_plies is not None:
         yield c.plies <= wanted.max_plies

@@ -108,8 +108,8 @@ class Matches:
         ]
 
     async def matches(self, request: web.Request) -> web.Response:
-        """Lists finished public matches with at least one move, newest first. The list of the
-        sender's own matches has those of unlisted rooms too.
+        """Lists finished public matches with at least one move, newest first. With a player, those
+        of unlisted rooms that the sender has played are in the list too.
 
         A page has at most `?limit=` matches, and fewer where the server would have to look at too
         many others; then its `next` or `previous` goes on all the same. `?before=` takes the `next`
@@ -126,8 +126,7 @@ class Matches:
         wanted = parse_filter(request)
         if wanted.player is not None:
             guest = await guest_of(request, self._ports)
-            is_own = guest is not None and guest.id == wanted.player
-            wanted = replace(wanted, with_unlisted=is_own)
+            wanted = replace(wanted, viewer=None if guest is None else guest.id)
         before, after = parse_cursor(request, "before"), parse_cursor(request, "after")
         store = self._ports.store.projections
         rows, cursors = await read_page(store, limit, wanted, before, after)

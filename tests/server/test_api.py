@@ -414,8 +414,8 @@ async def test_a_link_to_an_unlisted_match_does_not_lead_into_its_room() -> None
 
 
 async def test_a_player_finds_matches_of_unlisted_rooms_among_their_own() -> None:
-    """The list of a player has them for that player alone: neither for a stranger who knows the
-    identity, nor for the opponent, who has a list of their own, nor without the filter.
+    """The list of a player has them for that player, and for the opponent; not for a stranger who
+    knows the identity, nor without the filter.
     """
     async with (
         serve() as node,
@@ -439,8 +439,11 @@ async def test_a_player_finds_matches_of_unlisted_rooms_among_their_own() -> Non
             assert await found(f"?player={player.identity}", player.token) == [room]
             assert await found(f"?player={player.identity}&game=chess", player.token) == []
             assert await found("", player.token) == []
-            for other in (eve.token, None, (ben if player is ada else ada).token):
-                assert await found(f"?player={player.identity}", other) == []
+            other = ben if player is ada else ada
+            assert await found(f"?player={player.identity}", other.token) == [room]
+            for stranger in (eve.token, None):
+                assert await found(f"?player={player.identity}", stranger) == []
+        assert await found(f"?player={eve.identity}", ada.token) == []
 
 
 async def test_a_room_whose_host_has_left_the_seat_is_not_waiting() -> None:

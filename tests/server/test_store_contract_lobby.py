@@ -98,10 +98,12 @@ async def test_finished_matches_are_filtered_by_player_and_game(store: Store) ->
     assert await found(game=game) == ["m3", "m2", "m1"]
     assert await found(player="ada", game=game) == ["m2", "m1"]
     assert await found(player="dan") == []
-    assert await found(player="ada", with_unlisted=True) == ["m5", "m4", "m2", "m1"]
-    assert await found(player="ben", with_unlisted=True, game=game) == ["m5", "m3", "m1"]
-    assert await found(player="cyd", with_unlisted=True) == ["m3", "m2"]
-    assert await found(with_unlisted=True) == await found(), "only a player's own"
+    assert await found(player="ada", viewer="ada") == ["m5", "m4", "m2", "m1"]
+    assert await found(player="ben", viewer="ben", game=game) == ["m5", "m3", "m1"]
+    assert await found(player="cyd", viewer="cyd") == ["m3", "m2"]
+    assert await found(player="ben", viewer="ada") == ["m5", "m3", "m1"], "that both have played"
+    assert await found(player="ada", viewer="cyd") == ["m4", "m2", "m1"]
+    assert await found(viewer="ada") == await found(), "only with a player"
 
 
 async def test_finished_matches_are_filtered_by_result_length_and_date(store: Store) -> None:
@@ -190,7 +192,7 @@ async def store_rare_matches(store: Store) -> list[tuple[str, MatchFilter]]:
         {}, {"player": "ada"}, {"player": "ai:1"}, {"game": "chess"}, {"min_plies": 99},
         {"player": "ai:1", "game": "chess"}, {"player": "ada", "result": "lost"},
         {"since_ms": NOW_MS + 2, "until_ms": NOW_MS + 6, "player": "ai:1"},
-        {"player": "ada", "with_unlisted": True},
+        {"player": "ada", "viewer": "ada"}, {"player": "ai:1", "viewer": "ada"},
     )  # fmt: skip
     return [(str(each), MatchFilter(**each)) for each in filters]
 

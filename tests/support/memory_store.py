@@ -384,7 +384,7 @@ class MemoryProjections:
             bool(row.plies)
             and (
                 row.match in self._tables.public
-                or (wanted.with_unlisted and wanted.player is not None)
+                or (wanted.player is not None and wanted.viewer in players)
             )
             and wanted.accepts(
                 row.game,
