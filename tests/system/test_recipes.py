@@ -71,7 +71,7 @@ COMMAND: Edits = {
     "client/web/pages/room/actions.js": [
         ("            drawEndButton(app, room),\n", "            drawWave(app, room),\n"),
         (
-            "/** The questions before",
+            "/**\n * The button to abort",
             "/**\n * The button to wave.\n * @param {App} app\n * @param {Room} room\n */\n"
             "function drawWave(app, room) {\n"
             '    if (!permits(app.model, "wave")) return null;\n'

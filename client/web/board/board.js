@@ -255,7 +255,7 @@ export class PlyBoard extends HTMLElement {
      */
     #drawLabelButton(label, moves) {
         const next = continuations(moves, this.#selection, label, {});
-        const text = next.length === 1 ? next[0].text : label;
+        const text = (label === "swap" ? "Take over the stone. " : "") + (next.length === 1 ? next[0].text : label);
         const isOnlyMove = moves.length === 1;
         return h("button", { key: label, "data-label": label, class: isOnlyMove ? "only" : null, onclick: () => this.#click(label) }, text);
     }
@@ -381,7 +381,7 @@ export class PlyBoard extends HTMLElement {
             render(dialog, drawChoices(board, moves));
             document.body.append(dialog);
             dialog.showModal();
-        }, () => this.#announce("The server did not answer; try again when it is connected"));
+        }, () => this.#announce("The server did not answer"));
     }
 
     /** @param {KeyboardEvent} event */

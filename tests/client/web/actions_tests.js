@@ -64,7 +64,7 @@ test("after a declined offer of a draw the button is grey until the server allow
     assertEqual(buttons({ may: ["resign", "offer_draw"] }), []);
 });
 
-test("on an empty board of dots the status says where to press", () => {
+test("at the start the status says what a press does, where the board does not show it", () => {
     const status = (kinds, moves) => {
         const state = roomWith({ may: [], match: { moves } });
         const room = { ...state.room, views: { 0: { turn: 0 }, 1: { turn: 0 } } };
@@ -73,6 +73,7 @@ test("on an empty board of dots the status says where to press", () => {
     };
     const lines = { "-": { name: "line", shape: "line" } };
     assertEqual(status(lines, []), "Your turn: press between two dots");
+    assertEqual(status({ s: { name: "stick", shape: "stick" } }, []), "Your turn: a press takes to the row's end");
     assertEqual([status(lines, [{ move: "a" }]), status({ x: { name: "cross" } }, [])], ["Your turn", "Your turn"]);
 });
 

@@ -148,7 +148,7 @@ test("the bot introduces itself first, and a private line says that it is one, e
         render(parent, drawChat({ ...chat, extras, clearError: () => {}, send: async () => true, onScroll: () => {}, redraw: () => {} }));
         const shown = [...parent.querySelectorAll(".lines > p")];
         assertEqual(shown[0].textContent.startsWith("Plyroom I am Plyroom, the room's bot."), true);
-        assertEqual(shown.slice(1).map((line) => line.querySelector(".badge")?.textContent ?? null), [null, "private", "aside"]);
+        assertEqual(shown.slice(1).map((line) => line.querySelector(".badge")?.textContent ?? null), [null, "private", "to spectators"]);
     }
 });
 

@@ -5,6 +5,7 @@
  * @import {Command} from "../../shell/connection.js"
  * @import {Content} from "../../shell/elements.js"
  * @import {Model, Room} from "../../shell/model.js"
+ * @import {BoardView} from "../../shell/protocol.js"
  */
 
 import { h } from "../../shell/elements.js";
@@ -31,10 +32,18 @@ export function statusText(model, room) {
     }
     const turn = room.views[headPly(room)]?.turn;
     if (turn == null) return "";
-    // Nothing on an empty board of dots shows where its lines are drawn.
-    if (turn === viewerSeat(model)) return headPly(room) === 0 && board?.kinds["-"]?.shape === "line" ? "Your turn: press between two dots" : "Your turn";
+    if (turn === viewerSeat(model)) return `Your turn${headPly(room) === 0 ? pressText(board) : ""}`;
     if (seats[turn]?.kind !== "ai") return `${playerName(room, turn)} to move`;
     return `${occupantName(seats[turn])} ${doing(room.thoughts[headPly(room)])}`;
+}
+
+/**
+ * What a press does, where nothing on the board of the start shows it.
+ * @param {BoardView | null | undefined} board
+ */
+function pressText(board) {
+    const [shape] = Object.values(board?.kinds ?? {}).map((kind) => kind.shape);
+    return shape === "line" ? ": press between two dots" : shape === "stick" ? ": a press takes to the row's end" : "";
 }
 
 /**
@@ -62,10 +71,12 @@ export function drawActions(app, room, again = null) {
     const { match } = room;
     if (!match) return null;
     if (!match.over)
-        return [drawTakeback(app, room), drawDrawButtons(app, room), drawEndButton(app, room)];
-    const isAlone = viewerSeat(app.model) !== null && room.seats.includes(null) && !isInviting(room);
+        return [
+            drawTakeback(app, room),
+            drawDrawButtons(app, room),
+            drawEndButton(app, room),
+        ];
     return [
-        isAlone && h("p", { key: "alone", class: "muted" }, "The other seat is empty. Send the link again: it stands under Room."),
         again,
         match.moves.length > 0 && h("a", { key: "replay", class: "button", href: `/match/${match.id}` }, "Replay"),
         match.moves.length > 0 && h("a", { key: "analyse", class: "button", href: `/match/${match.id}?analyse` }, "Analyse"),

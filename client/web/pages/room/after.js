@@ -9,7 +9,7 @@
 
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
-import { isOneScreen, permits, viewerSeat } from "./viewer.js";
+import { isInviting, isOneScreen, permits, viewerSeat } from "./viewer.js";
 import { occupantName } from "../../shell/words.js";
 import { hasAi } from "../../ui/table.js";
 import { isSwapped, scoreBetween, scorePoints } from "./score.js";
@@ -83,7 +83,12 @@ function playerName(occupant) {
  * @returns {Content}
  */
 export function drawAgain(app, room) {
-    return [drawSame(app, room), drawNextGame(app, room)];
+    const isAlone = viewerSeat(app.model) !== null && room.seats.includes(null) && !isInviting(room);
+    return [
+        isAlone && h("p", { key: "alone", class: "muted" }, "The other seat is empty. Send the link again: it stands under Room."),
+        drawSame(app, room),
+        drawNextGame(app, room),
+    ];
 }
 
 /**

@@ -28,7 +28,7 @@ export function drawBell(redraw) {
         class: "icon-button small bell",
         "aria-label": "Sounds and notices",
         "aria-pressed": isOn,
-        title: isOn ? "Turn sounds and notices off" : "Turn on sounds, and notices when it is your turn",
+        title: isOn ? "Turn sounds and notices off" : "Turn sounds and notices on",
         onclick: toggle,
     };
     return h("button", attributes, icon(isOn ? "bell" : "bell-off"));

@@ -19,7 +19,7 @@ const MAX_CHAT_CHARACTERS = 400;
 const INTRODUCTION = "I am Plyroom, the room's bot. Type / for what I can do, or call me: @bot, how do I win?";
 /** How a line is marked that not everyone reads. @type {Record<string, {text: string, title: string}>} */
 const READERS = {
-    spectators: { text: "aside", title: "for spectators only" },
+    spectators: { text: "to spectators", title: "for spectators only" },
     author: { text: "private", title: "only you see this line" },
 };
 /** The list counts as scrolled to its end if less than this is hidden below, in pixels. */
