@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     BigInteger,
@@ -67,6 +67,8 @@ from server.store.match_filter import EVERY_MATCH, SCAN_LIMIT, Key, MatchFilter,
 from server.store.match_query import MatchScan, winner_column
 from server.store.people import shown_event, shown_identity, shown_match, shown_room
 from server.store.writer import Commit, GroupWriter, Op, Outcome, room_of
+
+T = TypeVar("T")
 
 #: Maximum number of room ids in one query for heads. Drivers accept at most 32,766 parameters, and
 #: other requests are served between two queries.
@@ -172,10 +174,15 @@ async def store_to_read(
             raise StoreUnavailable(f"no server has used the database {where} yet")
         return str(epoch), installation
 
-    async def refuse(_: Any) -> Any:
-        raise StoreReadOnly(f"the database {where} was opened to read it")
+    fault = StoreReadOnly(f"the database {where} was opened to read it")
 
-    return SqlStore(refuse, refuse, read, *await read(look), clock)
+    async def commit(ops: list[Op]) -> list[Outcome]:
+        raise fault
+
+    async def write(work: Callable[[Connection], T]) -> T:
+        raise fault
+
+    return SqlStore(commit, write, read, *await read(look), clock)
 
 
 def _recording(commit: Commit, record: ConditionRecord) -> Commit:
