@@ -339,11 +339,15 @@ async def test_bad_frames_count_as_messages() -> None:
 async def test_rooms_of_a_connection_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection follows a limited number of rooms.
 
-    After leaving one it may join another; joining the same one again does not count.
+    After leaving one it may join another; joining the same one again does not count, nor a join
+    that is refused at once.
     """
     monkeypatch.setattr(session_module, "MAX_ROOMS", 2)
     async with serve() as node, node.guest() as client:
         rooms = [(await client.ack("create", game="sticks"))["room"] for _ in range(3)]
+        with monkeypatch.context() as change:
+            change.setattr(RoomRunner, "submit", lambda *_: False)
+            assert await client.expect_refusal("join", room=rooms[2]) == Code.ROOM_BUSY
         for room in rooms[:2]:
             await client.ack("join", room=room)
         assert await client.expect_refusal("join", room=rooms[2]) == Code.ROOM_LIMIT
