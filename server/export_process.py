@@ -50,7 +50,7 @@ MAX_BYTES = 64 << 20
 #: The limit of the process's address space, in bytes. Threads and libraries take half of it; 60 MB
 #: are resident.
 MEMORY_BYTES = 1 << 30
-#: The niceness of the process, as that of study processes.
+#: The niceness of the process and of its session.
 NICE = 10
 #: Maximum length of a traceback, in characters: rules may raise an error with any message.
 MAX_FAULT = 20_000
