@@ -111,10 +111,6 @@ class Code(StrEnum):
     )
     OFFER_TWICE = "offer.twice", "The player has an open offer, or offered too recently."
     OFFER_NONE = "offer.none", "No offer is open."
-    CHAT_OUTSIDE = (
-        "chat.outside",
-        "The client has not joined the room, whose people would not see who is there; join first.",
-    )
     CHAT_MUTED = "chat.muted", "The host has muted the person in this room."
     MUTE_NONE = "mute.none", "There is no such person to mute, or the person is not muted."
     CHAT_REPEATED = "chat.repeated", "The line equals one of the author's last lines."
