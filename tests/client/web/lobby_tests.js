@@ -174,6 +174,18 @@ test("a door and a game make a room", () => {
     assertEqual(levelOf("hard", { ...CHESS, levels: 0 }), "strategy:alphabeta");
 });
 
+test("a door decides who watches its own match, and no other", () => {
+    localStorage.clear();
+    keepChoices(choicesThrough("easy", CHESS, {}, ["", ""]));
+    keepChoices({ ...validChoices(CHESS), level: "1" });
+    const [chosen, doors] = readChoices(GAMES);
+    assertEqual([chosen, doors].map((each) => createCommand(each, 0).visibility), ["public", "unlisted"]);
+    assertEqual([chosen, doors].map((each) => describeChoices(CHESS, each)), ["Chess, level 1, White", "Chess, level 1, White, only with the link"]);
+    assertEqual(createCommand(validChoices(HEX, { ...doors, door: false }), 0).visibility, "public");
+    const screen = choicesThrough("screen", CHESS, doors, ["", ""]);
+    assertEqual(["door" in screen, describeChoices(CHESS, { ...screen, atHome: "public" })], [false, "Chess on one screen, anyone can watch"]);
+});
+
 test("your own rooms are among your matches and not among the public ones", () => {
     const model = lobbyOf(room("m", "playing", [ADA, AI]), room("w", "open", [ADA, null]), room("p", "playing", [BEN, AI]));
     const mine = textOf(drawMine(model, GAMES, null));
