@@ -292,10 +292,13 @@ test("with an unfinished match on this screen, Escape neither enters it nor star
         session: { serverTime_ms: () => 1000, watchLobby() {}, command: async (command) => (sent.push(command.t), { room: "new" }) },
         listMyMatches: async () => ({ running: [unfinished], waiting: [], finished: [] }),
         navigate: (path) => visited.push(path),
-        update: () => render(document.body, h("main", null, page.draw())),
+        // The question stands in the body: a page that arrives late and is drawn there would remove it.
+        update: () => render(root, page.draw()),
         announce() {},
         toast() {},
     };
+    const root = document.createElement("main");
+    document.body.append(root);
     const page = new LobbyPage(app);
     const until = async (find) => {
         // The question's module comes over the network, which takes turns of the event loop.
@@ -312,6 +315,7 @@ test("with an unfinished match on this screen, Escape neither enters it nor star
         (await until(() => document.querySelector("main .games .name"))).click();
         const question = await until(() => document.querySelector("dialog.confirm"));
         if (!question) assertEqual([value, visited, sent], "a question");
+        app.update(); // as when the lessons arrive now
         question.close(value);
         // Its event is a task of its own: before it the page takes no other click.
         await until(() => !document.querySelector("dialog.confirm"));
