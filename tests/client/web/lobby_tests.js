@@ -3,7 +3,7 @@ import { choicesThrough, levelOf } from "/client/web/pages/lobby/doors.js";
 import { drawMine, drawPublic } from "/client/web/pages/lobby/rooms.js";
 import { LobbyPage } from "/client/web/pages/lobby/page.js";
 import { h, render } from "/client/web/shell/elements.js";
-import { assertEqual, flushPromises, test } from "./testing.js";
+import { assert, assertEqual, flushPromises, test } from "./testing.js";
 
 const CHESS = {
     id: "chess",
@@ -316,6 +316,7 @@ test("with an unfinished match on this screen, Escape neither enters it nor star
         const question = await until(() => document.querySelector("dialog.confirm"));
         if (!question) assertEqual([value, visited, sent], "a question");
         app.update(); // as when the lessons arrive now
+        assert(question.isConnected, "a drawing of the page leaves the question");
         question.close(value);
         // Its event is a task of its own: before it the page takes no other click.
         await until(() => !document.querySelector("dialog.confirm"));
