@@ -13,6 +13,8 @@ const HEAD = 0.34;
 const HEAD_WIDTH = 0.2;
 /** The side of the dashed square in the cell of a move that places a piece, in cells: no piece has this shape. */
 const TARGET_SIZE = 0.74;
+/** The same in a round house, whose rim it follows. */
+const ROUND_SIZE = 0.96;
 
 /** The cells of a move, in order, and what the arrow means: the best move, another one, or a threat.
  * @typedef {string[] | {cells: string[], kind?: string}} BoardArrow */
@@ -37,7 +39,10 @@ function drawArrow(places) {
     const end = places.at(-1);
     const before = places.at(-2);
     if (!end) return null;
-    if (!before) return h("rect", { class: "target", x: end.x - TARGET_SIZE / 2, y: end.y - TARGET_SIZE / 2, width: TARGET_SIZE, height: TARGET_SIZE, rx: 0.13 });
+    if (!before) {
+        const [width, rx] = end.shape === "round" ? [ROUND_SIZE, 0.5] : [TARGET_SIZE, 0.13];
+        return h("rect", { class: "target", x: end.x - width / 2, y: end.y - width / 2, width, height: width, rx });
+    }
     const length = Math.hypot(end.x - before.x, end.y - before.y) || 1;
     const [dx, dy] = [(end.x - before.x) / length, (end.y - before.y) / length];
     // The line ends where the head begins, so that its end does not show beside the tip.
