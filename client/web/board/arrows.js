@@ -13,8 +13,8 @@ const HEAD = 0.34;
 const HEAD_WIDTH = 0.2;
 /** The side of the dashed square in the cell of a move that places a piece, in cells: no piece has this shape. */
 const TARGET_SIZE = 0.74;
-/** The same in a round house, whose rim it follows. */
-const ROUND_SIZE = 0.96;
+/** The same in a round house, where it lies within the rim. */
+const ROUND_SIZE = 0.8;
 
 /** The cells of a move, in order, and what the arrow means: the best move, another one, or a threat.
  * @typedef {string[] | {cells: string[], kind?: string}} BoardArrow */
