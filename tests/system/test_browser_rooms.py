@@ -254,7 +254,7 @@ async def test_an_evening_of_three_games_in_one_room(
             await expect(person.page).to_have_title(re.compile("Othello"))
             await expect(person.cell("h8")).to_be_attached()
         await ada.play("d3")
-        for person, points in ((ada, "won 2"), (bob, "won 0")):
+        for person, points in ((ada, "2 pts"), (bob, "0 pts")):
             await expect(person.page.locator(".player:has(.you) .points")).to_have_text(points)
         await bob.reload()
         await bob.play("c3")

@@ -74,7 +74,7 @@ export function drawPlayer(player) {
  */
 function drawScore(points, counted) {
     const text = `${points} over the matches of this room`;
-    return h("b", { class: "points", role: "img", "aria-label": text, title: text }, counted ? `${points} pts` : points);
+    return h("b", { class: "points", role: "img", "aria-label": text, title: text }, counted ? `${points} pt${points === "1" ? "" : "s"}` : points);
 }
 
 /**

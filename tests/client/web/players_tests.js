@@ -80,6 +80,12 @@ test("the row of a seat shows its clock and the player's name, whatever else sta
         const [row, face, who, piece] = [".player", ".face", ".who", ".side-piece"].map((name) => parent.querySelector(name).getBoundingClientRect());
         assertEqual([width, face.right <= row.right, who.width >= 60, piece.width], [width, true, true, 24]);
     }
+    const ai = { kind: "ai", level: 1, name: "AI level 1" };
+    const men = Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`a${at}`, "m"]));
+    render(parent, drawPlayer({ ...player, board: { ...board, counted: "piece" }, hands: {}, pieces: men, you: false, thinking: true, levels: ["Beginner"], occupant: ai }));
+    parent.style.width = "374px";
+    const [row, turn] = [".player", ".turn"].map((name) => parent.querySelector(name).getBoundingClientRect());
+    assertEqual(turn.right <= row.right, true, "an AI that thinks, without a clock");
     // A stage with hours, and the large clocks of one screen.
     const stages = (clock) => h("div", { class: "clock", "--clock-width": 6 }, h("span", { class: "note" }, "12 turns to +30 min"), h("span", { class: "face runs" }, clock));
     const rows = [

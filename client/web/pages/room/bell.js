@@ -28,7 +28,7 @@ export function drawBell(redraw) {
         class: "icon-button small bell",
         "aria-label": "Sounds and notices",
         "aria-pressed": isOn,
-        title: isOn ? "Turn sounds and notices off" : "Turn sounds and notices on",
+        title: isOn ? "Sounds on" : "Sounds off",
         onclick: toggle,
     };
     return h("button", attributes, icon(isOn ? "bell" : "bell-off"));
