@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -227,7 +228,11 @@ def terminal_program() -> str:
     if which("plyroom") is not None or not beside.exists():
         return "plyroom"
     folder = Path.cwd()
-    return str(beside.relative_to(folder) if beside.is_relative_to(folder) else beside)
+    if not beside.is_relative_to(folder):
+        return shlex.quote(str(beside))
+    near = beside.relative_to(folder)
+    # Without a folder, a shell would look for it on its path.
+    return shlex.quote(str(near) if len(near.parts) > 1 else os.path.join(".", near))
 
 
 def _local_host(settings: Settings, running: RunningServer) -> str:

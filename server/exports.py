@@ -2,16 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar
 
 import msgspec
 from msgspec import Struct, structs
 
-from engine.formats.record import GameRecord, Move, Over, Seat, Unwritable
-from engine.formats.registry import FORMATS, Format
-from engine.game import Game
+from engine.formats.record import FindGame, GameRecord, Move, Over, Seat
+from engine.formats.registry import FORMATS, Format, GameText
 from engine.search.job import MATE
 from server.events import (
     AiTookOver,
@@ -36,6 +36,8 @@ LOG_PAGE = 250
 MATCH_PAGE = 50
 #: Rows of the log and bytes of thoughts after which a slice ends.
 SLICE_ROWS, SLICE_BYTES = 500, 256 * 1024
+#: Seconds of writing after which a slice ends: other slices wait for it.
+SLICE_S = 1.0
 #: The value of `Event` in the tags of a match.
 EVENT = "Plyroom match"
 #: A search that sees a mate says so in its score: it is at most so far from MATE.
@@ -238,34 +240,62 @@ async def read_slice(
     rows = size_bytes = 0
     for number, match in enumerate(page.rows, 1):
         site = f"{part.site}{match.match}" if part.site else ""
-        found.append(await read_match(store, match, has_thoughts=True, site=site, pace=pace))
+        with _naming(match.match):
+            found.append(await read_match(store, match, has_thoughts=True, site=site, pace=pace))
         rows += found[-1].rows
         size_bytes += sum(map(len, found[-1].thoughts.values()))
         is_full = rows >= SLICE_ROWS or size_bytes >= SLICE_BYTES
         if (is_full and number < len(page.rows)) or (rest is None and number == limit):
             rest = (match.finished_ms or 0, match.match)
             break
-    left = part.maximum - len(found)
-    if rest is None or not left:
-        return found, None
-    return found, structs.replace(part, maximum=left, before=rest)
+    return found, _rest(part, len(found), rest)
+
+
+def _rest(part: Slice, count: int, last: Key | None) -> Slice | None:
+    """What follows the first `count` matches of a slice, which end with `last`, if any do."""
+    left = part.maximum - count
+    if last is None or not left:
+        return None
+    return structs.replace(part, maximum=left, before=last)
+
+
+@contextmanager
+def _naming(match: str) -> Iterator[None]:
+    """Adds the match to an exception of the block, for the log."""
+    try:
+        yield
+    except Exception as error:
+        error.add_note(f"in match {match}")
+        raise
 
 
 async def write_slice(
-    store: Store, part: Slice, find_game: Callable[[str], Game], *, pace: Pace
+    store: Store,
+    part: Slice,
+    find_game: FindGame,
+    *,
+    pace: Pace,
+    write: Callable[[Format, GameRecord, FindGame], GameText] = Format.write,
+    now_s: Callable[[], float] = time.perf_counter,
 ) -> SliceText:
-    """The text of the first matches of a slice: see `read_slice`."""
+    """The text of the first matches of a slice: see `read_slice`. It ends after SLICE_S as well.
+
+    `write` writes one game. Any error of a match has a note with its id.
+    """
     found, rest = await read_slice(store, part, pace=pace)
     chosen = FORMATS[part.format]
     texts, refused = list[str](), list[tuple[str, str]]()
-    for exported in found:
+    began_s = now_s()
+    for count, exported in enumerate(found, 1):
         match = exported.record.match
-        write = partial(chosen.format_game, with_thoughts(exported), find_game)
-        try:
-            texts.append(await pace.run(write))
-        except Unwritable as error:
-            refused.append((match, str(error)))
-            texts.append(_note(chosen, match, str(error)))
+        with _naming(match):
+            written = await pace.run(partial(write, chosen, with_thoughts(exported), find_game))
+        if written.refused:
+            refused.append((match, written.refused))
+        texts.append(_note(chosen, match, written.refused) if written.refused else written.text)
+        if count < len(found) and now_s() - began_s >= SLICE_S:
+            rest = _rest(part, count, (exported.record.finished_ms or 0, match))
+            break
     return SliceText("".join(texts).encode(), tuple(refused), rest)
 
 

@@ -157,8 +157,19 @@ class ExporterUnavailable(Exception):
     """This server has no process for exports."""
 
 
-class ExportFailed(Exception):
-    """The process for exports has died, or could not read the store."""
+class ExporterDied(Exception):
+    """The process for exports has died: it was killed, for example. Another one may do the work."""
+
+
+class ExporterHung(Exception):
+    """The process for exports did not answer in time, or the server is stopping."""
+
+
+class ExportFault(Exception):
+    """A slice cannot be written: a row is damaged, or the rules of another package have failed.
+
+    The message is the traceback of the process, with the match.
+    """
 
 
 class Exporter(Protocol):
@@ -167,7 +178,8 @@ class Exporter(Protocol):
     async def write_slice(self, part: Slice, address: str) -> SliceText:
         """The text of the first matches of a slice, for an address.
 
-        Raises ExporterUnavailable, QueueFull or ExportFailed.
+        Raises ExporterUnavailable, QueueFull, ExporterDied, ExporterHung, ExportFault, and
+        StoreUnavailable.
         """
 
 

@@ -75,6 +75,7 @@ class Settings:
     #: then the server writes exports itself.
     study_processes: int = 2
     #: Processor time of a search for a trace, in seconds. After it the trace ends as it is.
+    #: Exports leave out a match whose rules take longer.
     study_s: float = 5.0
     #: Maximum number of nodes of a search for a trace.
     study_nodes: int = 300_000

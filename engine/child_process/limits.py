@@ -97,7 +97,12 @@ def limit_cpu(seconds: float) -> None:
 
 
 def lower_priority(increment: int) -> None:
-    """Lowers the priority of this process, where the system has priorities."""
+    """Lowers the priority of this process, where the system has priorities.
+
+    On Linux with autogroups (sched(7)) it counts only within the process's session, and a child
+    process has one of its own: it then yields to no other. Services and containers with a control
+    group for the processor have no autogroups.
+    """
     if hasattr(os, "nice"):
         os.nice(increment)
 
@@ -105,8 +110,10 @@ def lower_priority(increment: int) -> None:
 def lower_session_priority(increment: int) -> None:
     """Lowers the priority of this process, which has a session of its own, against all others.
 
-    On Linux with autogroups (sched(7)), as distributions ship it, the niceness of a process counts
-    only within its session, and each session has a niceness too.
+    On Linux with autogroups (sched(7)), the niceness of a process counts only within its session,
+    and each session has a niceness too. Only for work that nobody waits for: the session then
+    yields to every other program of the machine. Beside two that compute, on two processors, the
+    trace of a lesson in such a study process took 15 s instead of 3 s.
     """
     lower_priority(increment)
     for _ in range(AUTOGROUP_TRIES):

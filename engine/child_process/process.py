@@ -5,6 +5,7 @@ import contextlib
 import os
 import signal
 import sys
+from collections.abc import Mapping
 
 from engine.child_process.framing import LENGTH_BYTES
 
@@ -28,13 +29,22 @@ class ChildProcess:
         """The process id; None before the start and after the end."""
         return None if self._process is None else self._process.pid
 
-    async def start(self, module: str, *arguments: str) -> None:
-        """Starts the process, which inherits no file and no socket. Raises OSError if it cannot."""
+    async def start(
+        self,
+        module: str,
+        *arguments: str,
+        folder: str = os.sep,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        """Starts the process, which inherits no file and no socket. Raises OSError if it cannot.
+
+        `folder` is its working directory; `variables` come into its environment.
+        """
         self._process = await asyncio.create_subprocess_exec(
             sys.executable, "-P", "-m", module, *arguments,
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL, env=environment(), cwd=os.sep,
-            start_new_session=True,
+            stderr=asyncio.subprocess.DEVNULL, env={**(variables or {}), **environment()},
+            cwd=folder, start_new_session=True,
         )  # fmt: skip
 
     def write(self, framed: bytes) -> None:

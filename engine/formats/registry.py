@@ -1,6 +1,6 @@
 """The formats of files that games are written in, by name. Readers are in `engine.formats.read`."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 
 from msgspec import Struct
 
@@ -13,6 +13,14 @@ from engine.formats.sgf import NUMBERS, format_sgf
 
 #: Writes a game as text that ends with what separates it from the next; raises Unwritable.
 FormatGame = Callable[[GameRecord, FindGame], str]
+
+
+class GameText(Struct, frozen=True, omit_defaults=True):
+    """A game in a format. `refused` says why the format cannot write it; then there is no text."""
+
+    match: str
+    text: str = ""
+    refused: str = ""
 
 
 class Format(Struct, frozen=True):
@@ -33,15 +41,12 @@ class Format(Struct, frozen=True):
         """Whether games with this id can be written in the format."""
         return self.games is None or game in self.games
 
-    def write(
-        self, records: Iterable[GameRecord], find_game: FindGame
-    ) -> Iterator[str | Unwritable]:
-        """For each game its text, or why the format cannot write it."""
-        for record in records:
-            try:
-                yield self.format_game(record, find_game)
-            except Unwritable as error:
-                yield error
+    def write(self, record: GameRecord, find_game: FindGame) -> GameText:
+        """A game's text, or why the format cannot write it."""
+        try:
+            return GameText(record.match, self.format_game(record, find_game))
+        except Unwritable as error:
+            return GameText(record.match, refused=str(error))
 
 
 #: All formats by name: those of single games before those of all, the usual one of a game first.

@@ -55,7 +55,8 @@ from engine.strategy_pool.messages import (
 #: The processor time that a turn may use beyond its time limit, in seconds. Then the kernel kills
 #: the process, even if the server has been killed and cannot.
 EXTRA_CPU_S = 10
-#: The niceness of a process: the server and the searches run first.
+#: The niceness of a process: the server and the searches run first, but with autogroups all share
+#: alike: see `lower_priority`.
 NICE = 5
 #: Shortest time between two choices that are sent, in seconds.
 CHOICE_S = 0.05

@@ -52,7 +52,8 @@ from engine.teach.states.state import GameState
 #: The processor time that a job may use beyond its time limit, in seconds. Then the kernel kills
 #: the process, even if the server has been killed and cannot.
 EXTRA_CPU_S = 10
-#: The niceness of a process: the server, the searches of matches and the strategies run first.
+#: The niceness of a process: the server, the searches of matches and the strategies run first, but
+#: with autogroups all share alike: see `lower_priority`.
 NICE = 10
 #: Number of new nodes after which a part is sent.
 PART_NODES = 1000

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
-from engine.formats.registry import FORMATS
+from engine.formats.registry import FORMATS, GameText
 from engine.game import (
     GameError,
     IllegalMove,
@@ -21,7 +21,6 @@ from engine.study_pool.messages import (
     BoardsJob,
     ChoicesJob,
     FormatJob,
-    GameText,
     LessonJob,
     LessonListJob,
     Limits,
@@ -68,24 +67,16 @@ def make_document(job: StudyJob, limits: Limits) -> Any:
         ListingsJob: lambda listings: listings_document(listings.tree),
         MachineJob: lambda machine: machine_document(machine.request, limits.max_nodes),
         BoardsJob: lambda boards: boards_of(boards.request),
-        FormatJob: texts_of,
+        FormatJob: text_of,
     }
     return makers[type(job)](job)
 
 
-def texts_of(job: FormatJob) -> list[GameText]:
-    """Returns the texts of games in a format, in their order."""
-    records = [
-        structs.replace(record, thoughts={ply: msgspec.Raw(body) for ply, body in thoughts.items()})
-        for record, thoughts in zip(job.records, job.thoughts, strict=True)
-    ]
-    written = FORMATS[job.format].write(records, load_game)
-    return [
-        GameText(record.match, text)
-        if isinstance(text, str)
-        else GameText(record.match, refused=str(text))
-        for record, text in zip(records, written, strict=True)
-    ]
+def text_of(job: FormatJob) -> GameText:
+    """Returns a game in a format."""
+    thoughts = {ply: msgspec.Raw(body) for ply, body in job.thoughts.items()}
+    record = structs.replace(job.record, thoughts=thoughts)
+    return FORMATS[job.format].write(record, load_game)
 
 
 def machine_document(request: TraceRequest, max_nodes: int) -> Machine:

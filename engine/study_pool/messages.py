@@ -58,25 +58,14 @@ class BoardsJob(Struct, frozen=True, tag=True):
 
 
 class FormatJob(Struct, frozen=True, tag=True):
-    """The texts of games in a format of files.
+    """A game in a format of files: its document is a GameText.
 
-    `thoughts` are, for each record, the reports of the AI's searches as JSON by ply.
+    `thoughts` are the reports of the AI's searches as JSON by ply.
     """
 
     format: str
-    records: tuple[GameRecord, ...]
-    thoughts: tuple[dict[str, bytes], ...]
-
-
-class GameText(Struct, frozen=True, omit_defaults=True):
-    """A game in a format: an element of the document of a FormatJob.
-
-    `refused` says why the format cannot write it; then there is no text.
-    """
-
-    match: str
-    text: str = ""
-    refused: str = ""
+    record: GameRecord
+    thoughts: dict[str, bytes]
 
 
 class MachineJob(Struct, frozen=True, tag=True):
@@ -105,8 +94,8 @@ StudyJob = (
 )
 #: The jobs of lessons, whose searches the program defines.
 LESSON_JOBS = (LessonJob, QuizJob, LessonTraceJob)
-#: The jobs that users define, which may take as long as the limit allows or come one after the
-#: other for minutes.
+#: The jobs whose content users define, or the rules of any game: they may take as long as the limit
+#: allows.
 SEARCHES = (TraceJob, FormatJob)
 
 

@@ -13,7 +13,7 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import State
 
 from server.codes import Code
-from server.commands import Chat, Create
+from server.commands import Create
 from server.identity.authentication import authenticate
 from server.identity.credentials import Credentials
 from server.ids import NOBODY, IdentityId, RoomId
@@ -272,7 +272,8 @@ class Session:
     def _submit_room_command(self, actor: Actor, message: wire.RoomFrame) -> None:
         # A call of RoomId would cost 0.1 us for each command.
         room_id: RoomId = message.room  # type: ignore[assignment]
-        if isinstance(message, wire.Join) and room_id not in self._rooms:
+        is_first_join = isinstance(message, wire.Join) and room_id not in self._rooms
+        if is_first_join:
             if len(self._rooms) >= MAX_ROOMS:
                 self._send_error(
                     message.id, Code.ROOM_LIMIT, f"one connection follows at most {MAX_ROOMS} rooms"
@@ -280,10 +281,6 @@ class Session:
                 return
             self._rooms.add(room_id)
         command = message.command if isinstance(message, wire.CommandFrame) else message
-        if isinstance(command, Chat) and room_id not in self._rooms:
-            # The eye of the room counts who reads it: nobody speaks there unseen.
-            self._send_error(command.id, Code.CHAT_OUTSIDE, "join the room before you write there")
-            return
         accepted = self._hub.submit(
             room_id,
             Request(
@@ -291,7 +288,7 @@ class Session:
                 received_ms=self._hub.ports.now_ms(), address=self._address,
             ),
         )  # fmt: skip
-        if accepted and isinstance(message, wire.Leave):
+        if (accepted and isinstance(message, wire.Leave)) or (is_first_join and not accepted):
             self._rooms.discard(room_id)
 
     async def _create(self, actor: Actor, message: Create) -> None:

@@ -9,8 +9,7 @@ import click
 from msgspec import Struct
 from sqlalchemy import ColumnElement, Connection, and_, or_, select
 
-from engine.formats.record import Unwritable
-from engine.formats.registry import Format
+from engine.formats.registry import Format, GameText
 from engine.rules.registry import load_game
 from server.exports import Exported, RecordBuilder, with_thoughts
 from server.store import tables as t
@@ -53,14 +52,15 @@ def export(
     count, refused = 0, list[str]()
     for match in _matches(connection, wanted):
         exported = _read(connection, match)
-        try:
-            if not chosen.is_for(match.game):
-                raise Unwritable(f"{chosen.name} is not for {match.game}")
-            text = chosen.format_game(with_thoughts(exported), load_game)
-        except Unwritable as error:
-            refused.append(f"match {match.match} is not exported: {error}")
+        written = (
+            chosen.write(with_thoughts(exported), load_game)
+            if chosen.is_for(match.game)
+            else GameText(match.match, refused=f"{chosen.name} is not for {match.game}")
+        )
+        if written.refused:
+            refused.append(f"match {match.match} is not exported: {written.refused}")
             continue
-        write(text.encode())
+        write(written.text.encode())
         count += 1
         report_progress(count, wanted.maximum or 0)
     return count, refused

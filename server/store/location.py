@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 
 from server.settings import Settings
 from server.store.base import Store, StoreUnavailable
-from server.store.sqlite import open_sqlite
+from server.store.sqlite import open_sqlite, read_sqlite
 
 #: The name of the SQLite file in the data folder.
 DATABASE_FILE = "plyroom.sqlite3"
@@ -16,10 +16,22 @@ def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
 
     Raises StoreUnavailable for an invalid address or a missing driver.
     """
+    return _open_store(settings, is_read_only=False)
+
+
+def read_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
+    """Opens the store of a running server to read it: it creates, migrates and writes nothing.
+
+    A write raises StoreReadOnly. Raises StoreUnavailable as `open_store` does.
+    """
+    return _open_store(settings, is_read_only=True)
+
+
+def _open_store(settings: Settings, *, is_read_only: bool) -> AbstractAsyncContextManager[Store]:
     if not settings.database:
-        return open_sqlite(settings.data / DATABASE_FILE)
+        return (read_sqlite if is_read_only else open_sqlite)(settings.data / DATABASE_FILE)
     try:
-        from server.store.postgres import open_postgres
+        from server.store.postgres import open_postgres, read_postgres
     except ImportError as error:
         raise StoreUnavailable(
             f"PostgreSQL needs the extra `postgres`: pip install 'plyroom[postgres]' ({error})"
@@ -31,7 +43,7 @@ def open_store(settings: Settings) -> AbstractAsyncContextManager[Store]:
         lock_s=settings.database_lock_s, idle_transaction_s=settings.database_idle_transaction_s,
         pool=settings.database_pool,
     )  # fmt: skip
-    return open_postgres(settings.database, limits)
+    return (read_postgres if is_read_only else open_postgres)(settings.database, limits)
 
 
 def data_location(settings: Settings) -> str:

@@ -26,7 +26,7 @@ from server.store.group import Contended
 from server.store.installation import INSTALLATION, first_installation
 from server.store.postgres_group import commit_appends, commit_rooms
 from server.store.postgres_link import FAULTS, Fault, Limits, PostgresUrl, connect, fault_of
-from server.store.sql import SqlStore
+from server.store.sql import SqlStore, store_to_read
 from server.store.writer import Op, Outcome
 
 log = structlog.get_logger()
@@ -59,14 +59,26 @@ async def open_postgres(address: str, limits: Limits | None = None) -> AsyncIter
     try:
         epoch, installation = await writer.open()
         store = SqlStore(writer.commit, pool.write, pool.read, epoch, installation, _server_clock)
-        task = asyncio.create_task(store.logs.writer.run(), name="store writer")
-        try:
+        async with store.running():
             yield store
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
     finally:
         await writer.close()
+        await pool.close()
+
+
+@asynccontextmanager
+async def read_postgres(address: str, limits: Limits | None = None) -> AsyncIterator[SqlStore]:
+    """Opens the store in a PostgreSQL database to read it, with no connection beside the pool's.
+
+    PostgreSQL itself refuses writes on these. Raises StoreUnavailable if the database cannot be
+    used, or this program cannot run on its schema.
+    """
+    url = PostgresUrl(address)
+    pool = _Pool(url, limits or Limits(), default_transaction_read_only="on")
+    try:
+        async with (await store_to_read(pool.read, str(url), _server_clock)).running() as store:
+            yield store
+    finally:
         await pool.close()
 
 
@@ -116,10 +128,10 @@ async def upgrade_postgres(address: str) -> tuple[str | None, str]:
 class _Pool:
     """A small connection pool for single statements, each in its own transaction."""
 
-    def __init__(self, url: PostgresUrl, limits: Limits) -> None:
+    def __init__(self, url: PostgresUrl, limits: Limits, **settings: str) -> None:
         self._limits = limits
         self._engine: AsyncEngine = create_async_engine(
-            "postgresql+asyncpg://", async_creator=lambda: connect(url, limits),
+            "postgresql+asyncpg://", async_creator=lambda: connect(url, limits, **settings),
             isolation_level="AUTOCOMMIT", pool_size=limits.pool, max_overflow=0,
             pool_timeout=limits.connect_s, pool_use_lifo=True,
         )  # fmt: skip

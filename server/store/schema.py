@@ -64,6 +64,13 @@ def needed_program(connection: Connection) -> str | None:
     return str(value) if value is not None else None
 
 
+def check_schema(connection: Connection, where: str) -> None:
+    """Raises StoreUnavailable, with advice, unless this program can run on a database's schema."""
+    revision = revision_of(connection)
+    needs = None if revision is None else needed_program(connection)
+    check_revision(revision, needs, where)
+
+
 def upgrade(connection: Connection, revision: str = HEAD) -> None:
     """Runs the missing migrations up to `revision`, in the transaction of the connection."""
     # Imported only here: the import would take a third of the time of a start without migrations.

@@ -1,13 +1,15 @@
 """The store on a SQL database: what SQLite and PostgreSQL have in common."""
 
+import asyncio
 import contextlib
 import secrets
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
+    Connection,
     and_,
     bindparam,
     case,
@@ -24,6 +26,7 @@ from sqlalchemy import (
 )
 
 from server.ids import IdentityId, MatchId
+from server.store import schema
 from server.store import tables as t
 from server.store.analyses import SqlAnalyses
 from server.store.base import (
@@ -46,6 +49,7 @@ from server.store.base import (
     StoredEvent,
     StoredMatch,
     StoredRoom,
+    StoreReadOnly,
     StoreUnavailable,
     TakenRoom,
     Thought,
@@ -57,11 +61,14 @@ from server.store.condition import ConditionRecord
 from server.store.database import SqlDatabase, TransactionRunner
 from server.store.expiry import SqlExpiry
 from server.store.group import Contended
+from server.store.installation import stored_installation
 from server.store.match_columns import clock_of, latest_matches, players_of
 from server.store.match_filter import EVERY_MATCH, SCAN_LIMIT, Key, MatchFilter, scan_end
 from server.store.match_query import MatchScan, winner_column
 from server.store.people import shown_event, shown_identity, shown_match, shown_room
 from server.store.writer import Commit, GroupWriter, Op, Outcome, room_of
+
+T = TypeVar("T")
 
 #: Maximum number of room ids in one query for heads. Drivers accept at most 32,766 parameters, and
 #: other requests are served between two queries.
@@ -137,6 +144,45 @@ class SqlStore:
 
     def condition(self) -> Condition:
         return self._record.current()
+
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator["SqlStore"]:
+        """Commits what is appended until the block ends."""
+        task = asyncio.create_task(self.logs.writer.run(), name="store writer")
+        try:
+            yield self
+        finally:
+            task.cancel()
+            await asyncio.wait([task])
+
+
+async def store_to_read(
+    read: TransactionRunner, where: str, clock: Callable[[], ColumnElement[int]]
+) -> SqlStore:
+    """The store in the database of a running server, to read it; a write raises StoreReadOnly.
+
+    Raises StoreUnavailable, and changes nothing, for a schema on which this program cannot run: the
+    program may be newer than the server that runs.
+    """
+
+    def look(connection: Connection) -> tuple[str, str]:
+        schema.check_schema(connection, where)
+        c = t.meta.c
+        epoch = connection.execute(select(c.value).where(c.key == "epoch")).scalar()
+        installation = stored_installation(connection)
+        if epoch is None or installation is None:
+            raise StoreUnavailable(f"no server has used the database {where} yet")
+        return str(epoch), installation
+
+    fault = StoreReadOnly(f"the database {where} was opened to read it")
+
+    async def commit(ops: list[Op]) -> list[Outcome]:
+        raise fault
+
+    async def write(work: Callable[[Connection], T]) -> T:
+        raise fault
+
+    return SqlStore(commit, write, read, *await read(look), clock)
 
 
 def _recording(commit: Commit, record: ConditionRecord) -> Commit:

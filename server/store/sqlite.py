@@ -32,7 +32,7 @@ from server.store.folder import make_folder
 from server.store.group import Contended, commit_on_sqlite, prepare_commits
 from server.store.installation import INSTALLATION, first_installation, store_installation
 from server.store.schema import upgrade_sqlite
-from server.store.sql import SqlStore
+from server.store.sql import SqlStore, store_to_read
 from server.store.writer import Op, Outcome
 
 T = TypeVar("T")
@@ -85,12 +85,24 @@ async def open_sqlite(path: Path, busy_ms: int = BUSY_MS) -> AsyncIterator[SqlSt
             raise StoreUnavailable(f"cannot use the database {path}: {error.orig}") from error
         installation = await _installation(writer, epoch)
         store = SqlStore(commit, writer.run, reader.run, epoch, installation, _local_clock)
-        task = asyncio.create_task(store.logs.writer.run(), name="store writer")
-        try:
+        async with store.running():
             yield store
-        finally:
-            task.cancel()
-            await asyncio.wait([task])
+
+
+@asynccontextmanager
+async def read_sqlite(path: Path, busy_ms: int = BUSY_MS) -> AsyncIterator[SqlStore]:
+    """Opens the store in the SQLite file of a running server to read it.
+
+    It creates, migrates and writes nothing; a write raises StoreReadOnly. Raises StoreUnavailable
+    with the reason if there is no such file, or none whose schema this program reads.
+    """
+    with _Threads(path, 1, BEGIN_READ, busy_ms, is_read_only=True) as reader:
+        try:
+            store = await store_to_read(reader.run, str(path), _local_clock)
+        except DBAPIError as error:
+            raise StoreUnavailable(f"cannot use the database {path}: {error.orig}") from error
+        async with store.running():
+            yield store
 
 
 class _Threads:
@@ -100,12 +112,17 @@ class _Threads:
     every statement (aiosqlite), a move in a group of 50 took twice the CPU time.
     """
 
-    def __init__(self, path: Path, count: int, begin: str, busy_ms: int) -> None:
+    def __init__(
+        self, path: Path, count: int, begin: str, busy_ms: int, *, is_read_only: bool = False
+    ) -> None:
         url = URL.create("sqlite", database=str(path))
+        if is_read_only:  # https://sqlite.org/uri.html
+            address, query = path.absolute().as_uri(), {"mode": "ro", "uri": "true"}
+            url = URL.create("sqlite", database=address, query=query)
         self._engine = create_engine(
             url, pool_size=count, max_overflow=0, connect_args={"check_same_thread": False}
         )
-        _prepare_sqlite(self._engine, begin, busy_ms)
+        _prepare_sqlite(self._engine, begin, busy_ms, is_read_only=is_read_only)
         self._executor = ThreadPoolExecutor(count, thread_name_prefix=f"sqlite {begin.lower()}")
         self._thread_local = threading.local()
 
@@ -152,23 +169,22 @@ class _Threads:
         return cast(Connection, self._thread_local.connection)
 
 
-def _prepare_sqlite(engine: Engine, begin: str, busy_ms: int) -> None:
-    """Configures WAL, an fsync per commit, and transactions that start with `begin`.
+def _prepare_sqlite(engine: Engine, begin: str, busy_ms: int, *, is_read_only: bool) -> None:
+    """Configures transactions that start with `begin`, and WAL with an fsync per commit, which a
+    connection `is_read_only` leaves as they are.
 
     `begin` is BEGIN_WRITE for the connection that commits groups, BEGIN_READ for the others.
     """
+    settings = [f"busy_timeout={busy_ms}"]
+    if not is_read_only:
+        checkpoint = f"wal_autocheckpoint={CHECKPOINT_PAGES}"
+        settings += ["journal_mode=WAL", "synchronous=FULL", checkpoint]
 
     @event.listens_for(engine, "connect")
     def on_connect(connection: Any, _record: Any) -> None:
         connection.isolation_level = None
         cursor = connection.cursor()
-        checkpoint = f"wal_autocheckpoint={CHECKPOINT_PAGES}"
-        for pragma in (
-            f"busy_timeout={busy_ms}",
-            "journal_mode=WAL",
-            "synchronous=FULL",
-            checkpoint,
-        ):
+        for pragma in settings:
             cursor.execute(f"PRAGMA {pragma}")
         cursor.close()
         if begin == BEGIN_WRITE:

@@ -288,9 +288,10 @@ class Api:
             return []
         try:
             game = self.ports.find_game(game_id)
-        except Exception:
+            options = game.check_options({})
+        except Exception:  # a plug-in's file may raise anything while it is imported
             return []
-        has_passes = await asyncio.to_thread(has_null_moves, game, game.check_options({}))
+        has_passes = await asyncio.to_thread(has_null_moves, game, options)
         return [] if has_passes else [Need.PASS]
 
     async def socket(self, request: web.Request) -> web.Response:

@@ -14,10 +14,10 @@ from aiohttp import web
 
 from engine.dispatch.dispatcher import QueueFull
 from engine.formats.pgn import moment
-from engine.formats.record import GameRecord, Unwritable
-from engine.formats.registry import FORMATS, Format, formats_of
+from engine.formats.record import GameRecord
+from engine.formats.registry import FORMATS, Format, GameText, formats_of
 from engine.study_pool.errors import StudyFailed, StudyUnavailable
-from engine.study_pool.messages import FormatJob, GameText, Refused
+from engine.study_pool.messages import FormatJob, Refused
 from server.codes import Code
 from server.exports import (
     Exported,
@@ -30,8 +30,8 @@ from server.exports import (
 )
 from server.ids import MatchId
 from server.limits.by_address import LimitExceeded, RateLimit
-from server.ports import ExporterUnavailable, ExportFailed, Ports
-from server.store.base import StoredMatch
+from server.ports import ExporterDied, ExporterHung, ExporterUnavailable, ExportFault, Ports
+from server.store.base import StoredMatch, StoreUnavailable
 from server.web.answers import (
     ORIGIN,
     ApiError,
@@ -58,7 +58,7 @@ RETRY_S = 10
 #: Any page may read an export: it needs no cookie, and has what anybody may see.
 CORS = {"Access-Control-Allow-Origin": "*", "Cache-Control": "no-cache"}
 
-_decode_texts = msgspec.json.Decoder(list[GameText]).decode
+_decode_text = msgspec.json.Decoder(GameText).decode
 
 
 class Exports:
@@ -152,7 +152,8 @@ class Exports:
                 raise
             # Without the last chunk, the client sees that the file is not whole.
             if request.transport is not None:
-                log.warning("export broke off", error=str(error))
+                is_known = isinstance(error, ApiError | StoreUnavailable)
+                log.warning("export broke off", error=str(error), exc_info=not is_known)
                 request.transport.abort()
             raise ConnectionError("the export broke off") from error
         finally:
@@ -170,17 +171,24 @@ class Exports:
         try:
             try:
                 return await ports.exporter.write_slice(part, address)
-            except ExportFailed:  # somebody has killed the process
+            except ExporterDied:  # somebody has killed the process
                 return await ports.exporter.write_slice(part, address)
         except ExporterUnavailable:
             return await write_slice(ports.store, part, ports.find_game, pace=self._pace)
-        except (QueueFull, ExportFailed) as error:
-            log.warning("export failed", error=str(error))
+        except (QueueFull, ExporterDied, ExporterHung) as error:
+            log.warning("export failed", error=str(error) or type(error).__name__)
             raise _busy() from error
+        except ExportFault as fault:
+            log.error("export failed", exception=str(fault))
+            raise ApiError(
+                HTTPStatus.INTERNAL_SERVER_ERROR,
+                Code.SERVER_FAULT,
+                "the server failed on this request; its log says why",
+            ) from fault
 
     async def _write(self, request: web.Request, chosen: Format, exported: Exported) -> GameText:
         """The text of a match, made in a study process; here if the server has none."""
-        job = FormatJob(chosen.name, (exported.record,), (exported.thoughts,))
+        job = FormatJob(chosen.name, exported.record, exported.thoughts)
         parts: list[bytes] = []
         run = partial(
             self._ports.studies.run,
@@ -193,22 +201,12 @@ class Exports:
                 parts.clear()
                 reply = await run()
         except StudyUnavailable:
-            return self._write_here(chosen, exported)
+            return chosen.write(with_thoughts(exported), self._ports.find_game)
         except (QueueFull, StudyFailed) as error:
             raise _busy() from error
         if isinstance(reply, Refused):
             raise ApiError(HTTPStatus.CONFLICT, Code.EXPORT_REFUSED, reply.message)
-        (text,) = _decode_texts(gzip.decompress(b"".join(parts)))
-        return text
-
-    def _write_here(self, chosen: Format, exported: Exported) -> GameText:
-        match = exported.record.match
-        try:
-            return GameText(
-                match, chosen.format_game(with_thoughts(exported), self._ports.find_game)
-            )
-        except Unwritable as error:
-            return GameText(match, refused=str(error))
+        return _decode_text(gzip.decompress(b"".join(parts)))
 
     def _charge(self, request: web.Request) -> None:
         try:

@@ -200,7 +200,7 @@ async def test_the_memory_of_a_search() -> None:
 
 
 async def test_what_a_process_may_do(pool: StudyPool) -> None:
-    """A process has the lowest priority of all, few threads, and a limit of memory."""
+    """A process has a lower priority than the server, few threads, and a limit of memory."""
     process = await process_of(pool)
     assert process.nice() == psutil.Process().nice() + 10 or process.nice() == 19
     assert process.rlimit(psutil.RLIMIT_AS)[0] == pool_module.MEMORY_BYTES

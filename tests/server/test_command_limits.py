@@ -201,6 +201,7 @@ async def test_an_identity_that_sends_too_much_is_refused() -> None:
         await ada.ack(ada.leave(room))
         assert await ben.ack(ben.chat(room, "hello"))
         await asyncio.sleep(60)
+        await ada.ack(ada.join(room))
         await ada.ack(ada.chat(room, "later"))
 
 
@@ -212,6 +213,8 @@ async def test_an_address_that_sends_too_much_is_refused() -> None:
     async with server(**of_address(4)).hub() as hub:
         ada, ben, eve = (Client(hub, name) for name in ("ada", "ben", "eve"))
         room = await ada.create("connect-four")
+        for client in (ada, ben, eve):
+            await client.ack(client.join(room))
         assert await ask_from(ben, ADDRESS, line(ben), room) == "ack"
         await ben.ack(ben.sit(room, 1))
         for ply in range(12):
@@ -239,6 +242,8 @@ async def test_a_room_that_receives_too_much_refuses_it() -> None:
         ada, ben, eve = (Client(hub, name) for name in ("ada", "ben", "eve"))
         room, other_room = await ada.create(), await ada.create()
         await ben.ack(ben.sit(room, 1))
+        for each in (room, other_room):
+            await eve.ack(eve.join(each))
         for number in range(50):
             assert await eve.expect_refusal(eve.move(room, number, "a1")) == Code.SEAT_NONE
         said = eve.chat(room, "hello")
@@ -289,6 +294,7 @@ async def test_a_refused_command_opens_no_room() -> None:
     async with server(**of_identity(1)).hub() as hub:
         ada = Client(hub, "ada")
         room = await ada.create()
+        await ada.ack(ada.join(room))
         await ada.ack(ada.chat(room, "hello"))
         ada.close()
         await asyncio.sleep(11)
@@ -306,6 +312,7 @@ async def test_commands_over_a_socket_count_for_its_address() -> None:
         for number, address in enumerate((ADDRESS, ADDRESS, ADDRESS, OTHER_ADDRESS)):
             async with node.socket({"X-Forwarded-For": address}) as socket:
                 await socket.hello()
+                await socket.ack("join", room=room)
                 answer = await socket.ask("chat", room=room, text=f"line {number}")
                 answers.append(answer.get("code", answer["t"]))
         assert answers == ["ack", "ack", Code.RATE_EXCEEDED, "ack"]

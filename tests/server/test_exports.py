@@ -1,6 +1,7 @@
 """Exports over HTTP: what a file has is what was played, and nothing that is private."""
 
 import asyncio
+import dataclasses
 import json
 import os
 import re
@@ -10,20 +11,22 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote, urlsplit
 
 import psutil
 import pytest
+import structlog
 from click.testing import CliRunner, Result
 from msgspec.json import encode
 from msgspec.structs import replace
-from sqlalchemy import select
+from sqlalchemy import select, text, update
 
 from client.cli import main
 from engine.formats.json_lines import format_json_line, parse_json_lines
 from engine.formats.pgn import format_pgn
 from engine.formats.read.files import read_games
 from engine.formats.record import GameRecord, Over
+from engine.formats.registry import FORMATS
 from engine.game import Game, UnknownGame
 from engine.rules.registry import load_game
 from engine.study_pool.pool import StudyPool
@@ -39,17 +42,29 @@ from server.events import (
     TookBack,
     format_event_body,
 )
-from server.export_process import ExportPool
+from server.export_process import ExportPool, write_in_time
 from server.exports import Pace, RecordBuilder, Slice, read_slice, with_thoughts, write_slice
 from server.ids import MatchId, RoomId
 from server.ops.admin import main as admin
-from server.ports import ExporterUnavailable, ExportFailed
+from server.ports import (
+    ExporterDied,
+    ExporterHung,
+    ExporterUnavailable,
+    ExportFault,
+    NoExporter,
+)
 from server.protocol.codes import Code
 from server.settings import Settings
 from server.store import schema
 from server.store import tables as t
-from server.store.base import StoredEvent, StoredMatch, Thought
-from server.store.location import DATABASE_FILE
+from server.store.base import (
+    StoredEvent,
+    StoredMatch,
+    StoreReadOnly,
+    StoreUnavailable,
+    Thought,
+)
+from server.store.location import DATABASE_FILE, read_store
 from server.store.match_filter import MatchFilter
 from server.store.sql import SqlStore
 from server.web import export
@@ -57,6 +72,7 @@ from server.web.connection import HttpConnection
 from tests.server.test_api import get, matches, refusal
 from tests.support.databases import KINDS, SqliteDatabase, empty_database, play_matches
 from tests.support.fake_server import Client, FakeServer, virtual
+from tests.support.log_entries import new_room
 from tests.support.node import Http, Node, serve
 
 #: The ids of all matches.
@@ -220,6 +236,10 @@ async def test_a_list_is_made_slice_by_slice(monkeypatch: pytest.MonkeyPatch) ->
             monkeypatch.setattr("server.exports.MATCH_PAGE", page)
             assert await exported(node) == plain
             assert [record.match for record in await exported(node, "?max=3")] == ids[4:1:-1]
+        with monkeypatch.context() as change:
+            change.setattr("server.exports.SLICE_S", 0)  # a slice ends after each match
+            assert await exported(node) == plain
+            assert [record.match for record in await exported(node, "?max=3")] == ids[4:1:-1]
         assert await exported(node, "?game=chess") == []
         assert [r.match for r in await exported(node, "?player=ada&result=won")] == [
             r.match for r in plain if r.seats[0].name == plain[-1].seats[0].name
@@ -241,8 +261,8 @@ async def test_a_list_is_made_slice_by_slice(monkeypatch: pytest.MonkeyPatch) ->
 async def test_the_process_for_exports_writes_what_the_server_would(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    """The process reads either database, at low priority, and its death costs a list nothing; a
-    store that it cannot read fails in words.
+    """The process reads either database, at low priority; the next one works after its death, and
+    it after a caller that left. A match whose rules take too long is refused.
     """
     async with empty_database(kind, request, "plyroom") as database:
         async with database.open() as store:
@@ -267,17 +287,124 @@ async def test_the_process_for_exports_writes_what_the_server_would(
                 if group.exists():  # there, the niceness of the session is what counts
                     assert group.read_text().endswith(f" nice {nice}\n")
                 os.kill(pid, signal.SIGKILL)
-                with pytest.raises(ExportFailed, match="Error"):
+                with pytest.raises(ExporterDied, match="Error"):
                     await pool.write_slice(part, "ada")
+                leaver = asyncio.create_task(pool.write_slice(part, "ada"))
+                while not pool.load().running:
+                    await asyncio.sleep(0)
+                leaver.cancel()
                 assert (await pool.write_slice(part, "ada")).text
+                assert (len(pool.pids), pool.killed_count) == (1, 1)
+            async with ExportPool(dataclasses.replace(settings, study_s=1e-6)) as pool:
+                slow = await pool.write_slice(replace(part, format="pgn"), "ada")
+                assert slow.refused[0][1] == "it takes more than 1e-06 s"
+                assert slow.text.startswith(b"% match ")
         with pytest.raises(ExporterUnavailable):
             await pool.write_slice(part, "ada")
-    if kind == "sqlite":
-        (tmp_path / DATABASE_FILE).write_bytes(b"no database at all " * 100)
-        async with ExportPool(Settings(data=tmp_path)) as pool:
-            with pytest.raises(ExportFailed, match="cannot use the database"):
+
+
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_process_for_exports_changes_no_database(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its store takes no write; a database that is missing, damaged, of another schema or unused
+    fails in words, as a store or as a fault with the match, and stays as it is.
+    """
+    part = Slice("jsonl", MatchFilter(), 1)
+    async with empty_database(kind, request, "plyroom") as database:
+        if isinstance(database, SqliteDatabase):
+            settings = Settings(data=database.path.parent)
+        else:  # as an operator may give it: the rest of the address is in the environment
+            url = urlsplit(getattr(database, "url", ""))
+            for name, value in (("HOST", url.hostname), ("PORT", url.port),
+                                ("USER", url.username), ("PASSWORD", url.password)):  # fmt: skip
+                monkeypatch.setenv(f"PG{name}", unquote(str(value or "")))
+            monkeypatch.chdir(tmp_path)
+            settings = Settings(data=tmp_path, database=f"postgresql://{url.path}")
+        async with ExportPool(settings) as pool:
+            with pytest.raises(StoreUnavailable, match="no server has used"):
                 await pool.write_slice(part, "ada")
+            async with database.open() as store:
+                await play_matches(store)
+            async with read_store(settings) as reader:
+                assert reader.epoch == store.epoch
+                with pytest.raises(StoreReadOnly):
+                    await reader.logs.create_room(new_room("r1"))
+                with pytest.raises(StoreReadOnly):
+                    await reader.projections.mark_rooms_followed(["r1"], 1)
+            assert (await pool.write_slice(part, "ada")).rest is None
+            (pid,) = pool.pids
+            if kind == "postgres":
+                assert psutil.Process(pid).cwd() == str(tmp_path)
+                count = text("SELECT count(*) FROM pg_stat_activity WHERE state = 'idle' AND"
+                             " application_name = 'plyroom'")  # fmt: skip
+                assert await database.run(lambda c: c.execute(count).scalar()) == 1
+            await database.run(lambda c: c.execute(update(t.events).values(body=b'{"kind":7}')))
+            with pytest.raises(ExportFault, match=r"(?s)Traceback .*ValidationError.*in match "):
+                await pool.write_slice(part, "ada")
+            older = text("UPDATE alembic_version SET version_num = '0001'")
+            await database.run(lambda c: c.execute(older))
+            with pytest.raises(StoreUnavailable, match="plyroom migrate"):
+                await pool.write_slice(part, "ada")
+            assert await database.run(schema.revision_of) == "0001"
             assert pool.pids == []
+    if kind == "sqlite":
+        for content in (None, b"no database at all " * 100):
+            folder = tmp_path / str(content is None)
+            folder.mkdir()
+            if content is not None:
+                (folder / DATABASE_FILE).write_bytes(content)
+            async with ExportPool(Settings(data=folder)) as pool:
+                with pytest.raises(StoreUnavailable, match="cannot use the database"):
+                    await pool.write_slice(part, "ada")
+            assert len(list(folder.iterdir())) == (content is not None)
+
+
+def test_rules_that_do_not_return_lose_their_match_only() -> None:
+    """A game that takes more than its time is refused, and the next one is written."""
+
+    def hang(*_: Any) -> str:
+        while True:
+            pass
+
+    record = RecordBuilder(MATCH).build().record
+    for _ in range(2):
+        written = write_in_time(
+            replace(FORMATS["pgn"], format_game=hang), record, load_game, seconds=0.01
+        )
+        assert (written.match, written.refused) == ("m", "it takes more than 0.01 s")
+    assert write_in_time(FORMATS["pgn"], record, load_game, seconds=30).text
+
+
+@pytest.mark.parametrize(
+    ("errors", "status", "code"),
+    [
+        ([ExporterDied("killed")], 200, ""),
+        ([ExporterDied("killed")] * 2, 503, Code.STUDY_BUSY),
+        ([ExporterHung("no answer")], 503, Code.STUDY_BUSY),
+        ([StoreUnavailable("down")], 503, Code.STORE_RETRY),
+        ([ExportFault("Traceback …\nin match m7")], 500, Code.SERVER_FAULT),
+    ],
+)
+async def test_a_failure_of_the_process_is_told_as_what_it_is(
+    errors: list[Exception], status: int, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a process that died is replaced, once; the log has the traceback of a fault."""
+    left = list(errors)
+
+    async def write(self: Any, part: Slice, address: str) -> Any:
+        raise left.pop(0) if left else ExporterUnavailable
+
+    monkeypatch.setattr(NoExporter, "write_slice", write)
+    async with matches(1) as (node, _, ids):
+        if not code:
+            assert [record.match for record in await exported(node)] == ids[:1]
+            return
+        with structlog.testing.capture_logs() as logs:
+            assert await refusal(node, "/api/export") == (status, code)
+        assert left == []
+        is_fault = code == Code.SERVER_FAULT
+        assert any("in match m7" in str(line) for line in logs) == is_fault
 
 
 async def test_matches_that_ended_at_once_come_once_each(monkeypatch: pytest.MonkeyPatch) -> None:

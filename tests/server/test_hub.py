@@ -236,7 +236,9 @@ async def test_rooms_in_memory_are_limited() -> None:
         ada.close()
         ben = Client(hub, "ben")
         for room in (early, *rooms):
+            await ben.ack(ben.join(room))
             await ben.ack(ben.chat(room, "x"))
+            await ben.ack(ben.leave(room))
         assert len(hub) <= 3
 
 

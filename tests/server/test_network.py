@@ -1,6 +1,7 @@
 """The sockets of a server, what it prints about them, and containers."""
 
 import errno
+import shlex
 import socket
 import sys
 from collections.abc import Iterator
@@ -178,6 +179,16 @@ def test_the_terminal_program_is_named_as_a_shell_finds_it(
     assert server_main.terminal_program() == str(program)
     monkeypatch.chdir(tmp_path)
     assert server_main.terminal_program() == ".venv/bin/plyroom"
+    monkeypatch.chdir(program.parent)
+    assert server_main.terminal_program() == "./plyroom"
+    blank = tmp_path / "my games" / "plyroom"
+    blank.parent.mkdir()
+    blank.touch()
+    monkeypatch.setattr(sys, "executable", str(blank.with_name("python")))
+    assert shlex.split(server_main.terminal_program()) == [str(blank)]
+    monkeypatch.chdir(tmp_path)
+    assert server_main.terminal_program() == "'my games/plyroom'"
+    monkeypatch.setattr(sys, "executable", str(program.with_name("python")))
     program.unlink()
     assert server_main.terminal_program() == "plyroom"
 

@@ -281,6 +281,8 @@ async def test_a_crowd_is_refused() -> None:
     """A room accepts twenty lines in ten seconds, even if each is from another person."""
     async with playing() as (_, hub, room, *_):
         people = [Client(hub, f"guest{number}") for number in range(22)]
+        for client in people:
+            await client.ack(client.join(room))
         answers = [await refusal(client, room) for client in people]
         assert [number for number, answer in enumerate(answers) if answer] == [20, 21]
 

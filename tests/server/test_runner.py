@@ -126,6 +126,7 @@ async def test_a_command_sent_again_after_a_restart_gets_the_same_ack() -> None:
     async with fake.hub("n2") as hub:
         again = Client(hub, "ada")
         assert await again.ack(again.move(room, 0, "b2", key="m")) == 5
+        await again.ack(again.join(room))
         assert await again.ack(again.chat(room, "hello", key="c")) == 7
         assert await fake.store.logs.heads([room]) == {room: 7}
 

@@ -27,6 +27,7 @@ async def create_room_with_history(fake: FakeServer, hub: Hub) -> tuple[str, int
     await ada.ack(ada.plain(Stand, room))
     await ada.ack(ada.sit(room, 0))
     await ben.ack(ben.sit(room, 1))
+    await cyd.ack(cyd.join(room))
     for round_ in range(2):
         await cyd.ack(cyd.chat(room, f"psst {round_}", "spectators"))
         first, second = (ada, ben) if round_ == 0 else (ben, ada)

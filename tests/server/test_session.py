@@ -28,6 +28,8 @@ from server.protocol.codec import format_message
 from server.protocol.codes import Close, Code
 from server.protocol.outbound import Outbound
 from server.rooms.rules import RULES
+from server.runtime.room.room_runner import RoomRunner
+from server.store.base import StoreUnavailable
 from tests.support.clock import ends_within, until
 from tests.support.fake_server import FakeServer
 from tests.support.node import Node, serve
@@ -209,10 +211,14 @@ async def test_every_command_is_answered_once() -> None:
         await client.expect("pong")
 
 
-async def test_nobody_speaks_in_a_room_unseen() -> None:
+async def test_nobody_speaks_in_a_room_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that has only the link of a room is refused there until it joins, and after it
-    left.
+    left; also after a join that the store refused.
     """
+
+    async def fail(*_: Any) -> None:
+        raise StoreUnavailable("the store is down")
+
     async with serve() as node, node.guest() as ada, node.guest() as cyd:
         room = (await ada.ack("create", game="sticks"))["room"]
         for n in range(2):
@@ -220,6 +226,11 @@ async def test_nobody_speaks_in_a_room_unseen() -> None:
             await cyd.ack("join", room=room)
             await cyd.ack("chat", room=room, text=f"hello {n}")
             await cyd.ack("leave", room=room)
+        await ada.ack("join", room=room)  # which keeps it in memory
+        with monkeypatch.context() as change:
+            change.setattr(RoomRunner, "_join", fail)
+            assert await cyd.expect_refusal("join", room=room) == Code.STORE_RETRY
+        assert await cyd.expect_refusal("chat", room=room, text="boo") == Code.CHAT_OUTSIDE
 
 
 async def test_a_match_by_socket() -> None:
@@ -328,11 +339,15 @@ async def test_bad_frames_count_as_messages() -> None:
 async def test_rooms_of_a_connection_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection follows a limited number of rooms.
 
-    After leaving one it may join another; joining the same one again does not count.
+    After leaving one it may join another; joining the same one again does not count, nor a join
+    that is refused at once.
     """
     monkeypatch.setattr(session_module, "MAX_ROOMS", 2)
     async with serve() as node, node.guest() as client:
         rooms = [(await client.ack("create", game="sticks"))["room"] for _ in range(3)]
+        with monkeypatch.context() as change:
+            change.setattr(RoomRunner, "submit", lambda *_: False)
+            assert await client.expect_refusal("join", room=rooms[2]) == Code.ROOM_BUSY
         for room in rooms[:2]:
             await client.ack("join", room=room)
         assert await client.expect_refusal("join", room=rooms[2]) == Code.ROOM_LIMIT

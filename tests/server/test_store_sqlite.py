@@ -177,7 +177,6 @@ async def test_a_hanging_disk_is_reported_in_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A commit that hangs raises StoreUnavailable in time; the key later shows its outcome."""
-    monkeypatch.setattr(sqlite, "ANSWER_S", 0.1)
     hang = threading.Event()
 
     def slow(connection: sqlite3.Connection, ops: list[Op]) -> list[Outcome]:
@@ -186,11 +185,12 @@ async def test_a_hanging_disk_is_reported_in_time(
 
     async with open_sqlite(new_database(tmp_path)) as store:
         await store.logs.create_room(new_room("r1"))
-        monkeypatch.setattr(sqlite, "commit_on_sqlite", slow)
-        with pytest.raises(StoreUnavailable, match="did not answer"):
-            await store.logs.append(append("r1", 2, CommandKey("ada", "1")))
+        with monkeypatch.context() as patch:
+            patch.setattr(sqlite, "ANSWER_S", 0.1)
+            patch.setattr(sqlite, "commit_on_sqlite", slow)
+            with pytest.raises(StoreUnavailable, match="did not answer"):
+                await store.logs.append(append("r1", 2, CommandKey("ada", "1")))
         hang.set()
-        monkeypatch.setattr(sqlite, "commit_on_sqlite", commit_on_sqlite)
         with pytest.raises(Duplicate):  # it was committed after all
             await store.logs.append(append("r1", 3, CommandKey("ada", "1")))
 

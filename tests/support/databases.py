@@ -146,6 +146,7 @@ async def play_matches(store: SqlStore) -> list[str]:
         unlisted = await ada.create(
             "sticks", seats=open_seat, visibility="unlisted", options={"rows": "1-2-3"}
         )
+        await ben.ack(ben.join(unlisted))
         await ben.ack(ben.chat(unlisted, "psst 🎲", "spectators"))
         await ben.ack(ben.sit(unlisted, 1))
         await ben.ack(ben.plain(Resign, unlisted))

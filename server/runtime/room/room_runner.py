@@ -13,7 +13,7 @@ import structlog
 
 from server.bus.base import Ephemeral, EventsAppended, PageClosed, PresenceReport, RoomMessage
 from server.codes import Code
-from server.commands import Command, Hint, Hold, Rename, Tick
+from server.commands import Chat, Command, Hint, Hold, Rename, Tick
 from server.events import RoomEvent
 from server.ids import RoomId
 from server.limits.by_address import CommandLimits
@@ -411,6 +411,10 @@ class RoomRunner:
             assert follower is not None, "a leave has a connection"
             self.forget(follower)
             follower.send(Outbound(wire.Ack(command.id, None)))
+            return
+        if isinstance(command, Chat) and follower is not None and follower not in self.followers:
+            # The eye of the room counts who reads it: nobody speaks there unseen.
+            refuse(request, Code.CHAT_OUTSIDE, "join the room before you write there")
             return
         self._ai.on_command(command)
         self._serving = request
