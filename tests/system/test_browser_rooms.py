@@ -129,7 +129,8 @@ async def test_the_bot_answers_and_the_host_mutes(chromium: Browser, server: Ser
 async def test_a_hint_helps_step_by_step(chromium: Browser, server: ServerProcess) -> None:
     """By keyboard alone, each press of the button tells more in words; a move clears the hint.
 
-    On a phone on its side the three best moves leave room for the list of moves.
+    On a phone on its side the three best moves leave room for the list of moves; upright, a low
+    window holds the chat and both players.
     """
     async with people(chromium, server.url, PHONE) as (ada,):
         await ada.open_room("tic-tac-toe", AiSeat(1))
@@ -151,6 +152,10 @@ async def test_a_hint_helps_step_by_step(chromium: Browser, server: ServerProces
         await ada.wait_for_turn()
         await expect(hint).to_have_text("")
         await expect(ada.page.locator("ply-board .arrows")).to_have_count(0)
+        await ada.page.set_viewport_size({"width": 375, "height": 667})
+        await ada.open_tab("Chat")
+        await expect(ada.page.locator("#say")).to_be_in_viewport(ratio=1)
+        await expect(ada.page.locator(".player").first).to_be_in_viewport(ratio=1)
 
 
 async def test_players_do_not_see_chat_among_spectators(

@@ -11,14 +11,17 @@ import { h } from "../shell/elements.js";
 const HEAD = 0.34;
 /** Half the width of an arrow's head, in cells. */
 const HEAD_WIDTH = 0.2;
-/** The side of the dashed square in the cell of a move that places a piece, in cells: no piece has this shape. */
+/**
+ * The side of the dashed square in the cell of a move that places a piece, in cells: no piece has this
+ * shape. In a round house it is a dashed ring.
+ */
 const TARGET_SIZE = 0.74;
 
 /** The cells of a move, in order, and what the arrow means: the best move, another one, or a threat.
  * @typedef {string[] | {cells: string[], kind?: string}} BoardArrow */
 
 /**
- * An arrow for each move: along its cells, or a dashed square in its only cell.
+ * An arrow for each move: along its cells, or a dashed square or ring in its only cell.
  * @param {Layout} layout
  * @param {BoardArrow[]} moves
  * @returns {VNode}
@@ -37,7 +40,8 @@ function drawArrow(places) {
     const end = places.at(-1);
     const before = places.at(-2);
     if (!end) return null;
-    if (!before) return h("rect", { class: "target", x: end.x - TARGET_SIZE / 2, y: end.y - TARGET_SIZE / 2, width: TARGET_SIZE, height: TARGET_SIZE, rx: 0.13 });
+    const rx = end.shape === "round" ? TARGET_SIZE / 2 : 0.13;
+    if (!before) return h("rect", { class: "target", x: end.x - TARGET_SIZE / 2, y: end.y - TARGET_SIZE / 2, width: TARGET_SIZE, height: TARGET_SIZE, rx });
     const length = Math.hypot(end.x - before.x, end.y - before.y) || 1;
     const [dx, dy] = [(end.x - before.x) / length, (end.y - before.y) / length];
     // The line ends where the head begins, so that its end does not show beside the tip.

@@ -42,7 +42,7 @@ const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
 const MIN_DRAG_CELLS = 0.25;
 
 /** Labels without cells as what a side did. @type {Record<string, string>} */
-const PAST = { pass: "passed", swap: "swapped" };
+export const PAST = { pass: "passed", swap: "swapped" };
 /**
  * The width of a cell below which a touch must be confirmed, in pixels, because a finger covers
  * several cells.
@@ -255,7 +255,7 @@ export class PlyBoard extends HTMLElement {
      */
     #drawLabelButton(label, moves) {
         const next = continuations(moves, this.#selection, label, {});
-        const text = (label === "swap" ? "Take over the stone. " : "") + (next.length === 1 ? next[0].text : label);
+        const text = next.length === 1 ? next[0].text : label;
         const isOnlyMove = moves.length === 1;
         return h("button", { key: label, "data-label": label, class: isOnlyMove ? "only" : null, onclick: () => this.#click(label) }, text);
     }

@@ -569,7 +569,7 @@ export function headPly(room) {
 }
 
 /** Maximum number of lines, and of answers, in the model; older ones are dropped. */
-const MAX_CHAT_LINES = 300;
+export const MAX_CHAT_LINES = 300;
 
 /**
  * A private answer of the bot, with the version and the match of the room at its arrival.

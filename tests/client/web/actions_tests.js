@@ -1,5 +1,6 @@
 import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
 import { drawActions, drawSeatActions, statusText } from "/client/web/pages/room/actions.js";
+import { createCommand } from "/client/web/pages/lobby/choices.js";
 import { drawAgain } from "/client/web/pages/room/after.js";
 import { drawAiForm } from "/client/web/pages/room/ai-form.js";
 import { endMatch } from "/client/web/pages/room/questions.js";
@@ -77,6 +78,19 @@ test("at the start the status says what a press does, where the board does not s
     assertEqual([status(lines, [{ move: "a" }]), status({ x: { name: "cross" } }, [])], ["Your turn", "Your turn"]);
 });
 
+test("the status names the player, and on one screen the side of a player without a name", () => {
+    const texts = (names, more = {}) => {
+        const made = createCommand({ opponent: "screen", names }, 0).seats.map(({ name }) => ({ ...ADA, name }));
+        const { room: state, ...model } = roomWith({ may: [], seats: more.seats ?? made });
+        const room = { ...state, description: { ...state.description, one_screen: !more.seats }, views: { 0: { turn: 0 } } };
+        return [0, 1].map((turn) => statusText({ ...model, room }, { ...room, views: { 0: { turn } } }));
+    };
+    assertEqual(texts(["", ""]), ["Red to move", "Yellow to move"]);
+    assertEqual(texts(["Mia", ""]), ["Mia to move", "Yellow to move"]);
+    const [cyd, dan] = [{ identity: "c", name: "Player 1" }, { identity: "d", name: "Dan" }];
+    assertEqual(texts([], { seats: [cyd, dan] }), ["Player 1 to move", "Dan to move"]);
+});
+
 test("the buttons of a running match are those that the server permits", () => {
     assertEqual(actions({ may: [] }), []);
     assertEqual(actions({ may: ["resign", "abort", "offer_draw"] }), ["Abort"]);
@@ -86,6 +100,7 @@ test("the buttons of a running match are those that the server permits", () => {
     const offered = { may: ["resign", "offer_draw", "accept", "decline"], offers: [1] };
     const watched = { may: [], seats: [{ identity: "cyd", name: "Cyd" }, { identity: "dan", name: "Dan" }] };
     assert(actions(watched)[0].startsWith("You are watching."), "a player may be in another browser");
+    assertEqual(actions({ may: [], seats: [watched.seats[0], AI] }), []);
     // No button moves when the offer comes.
     assertEqual(actions(offered), ["Offer a draw", "Resign", "Ben offers a draw.", "Accept", "Decline"]);
 });

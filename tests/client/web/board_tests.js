@@ -485,10 +485,10 @@ test("a move without a cell is a button, which is highlighted if it is the only 
     assertEqual(document.activeElement.getAttribute("role"), "gridcell", "the board has the focus");
 });
 
-test("the button of a swap says what it is", () => {
+test("the button of a swap has the game's own words", () => {
     const swap = move("swap", "swap", { text: "Swap: blue on a1" });
     const { board } = showBoard({ board: { ...BOARD, targets: { swap: [] } }, moves: [swap, move("a2", "a2")] });
-    assertEqual(board.querySelector(".beside button").textContent, "Take over the stone. Swap: blue on a1");
+    assertEqual(board.querySelector(".beside button").textContent, "Swap: blue on a1");
 });
 
 test("a touch on a small cell must be confirmed, and one on a large cell plays at once", () => {

@@ -54,6 +54,21 @@ test("after a reload the tab has the answers that it showed, of this room and pe
     assertEqual([reload({ v: 4 }), reload({ id: "s" }), reload({}, BEN)], [["Play e4."], [], []]);
 });
 
+test("no answer is read aloud again when others follow, and the last ones survive a reload", () => {
+    const page = pageOfAda();
+    const parent = document.createElement("div");
+    const answers = Array.from({ length: 301 }, (_, i) => ({ v: 5, at_v: 5, ply: 0, text: `${i}` }));
+    const at = (count) => {
+        render(parent, page.extras.drawAnswers(room({ answers: answers.slice(Math.max(0, count - 300), count) })).map(({ drawn }) => drawn));
+        return [...parent.children];
+    };
+    const before = at(40);
+    const after = at(41);
+    assertEqual([after.length, before.every((each, i) => each === after[i])], [41, true]);
+    assertEqual(at(301).length, 300);
+    assertEqual(answersOf(pageOfAda({ isReloaded: true }), room()).length, 40);
+});
+
 test("a line that is no command or that was refused is not waited for", () => {
     for (const [line, ack] of [
         [{ ...HINT, text: "hello" }, { v: 5 }],
@@ -75,7 +90,7 @@ test("after a lost connection no answer is waited for", () => {
     const page = pageOfAda();
     page.extras.onSend()({ v: 5 });
     const late = page.extras.onSend();
-    page.session.status.state = "waiting";
+    page.session.status.state = "lost";
     assertEqual(answersOf(page, room()), []);
     page.session.status.state = "open";
     late({ v: 5 });

@@ -3,7 +3,7 @@ import { choicesThrough, levelOf } from "/client/web/pages/lobby/doors.js";
 import { drawMine, drawPublic } from "/client/web/pages/lobby/rooms.js";
 import { LobbyPage } from "/client/web/pages/lobby/page.js";
 import { h, render } from "/client/web/shell/elements.js";
-import { assertEqual, flushPromises, test } from "./testing.js";
+import { assert, assertEqual, flushPromises, test } from "./testing.js";
 
 const CHESS = {
     id: "chess",
@@ -174,6 +174,18 @@ test("a door and a game make a room", () => {
     assertEqual(levelOf("hard", { ...CHESS, levels: 0 }), "strategy:alphabeta");
 });
 
+test("a door decides who watches its own match, and no other", () => {
+    localStorage.clear();
+    keepChoices(choicesThrough("easy", CHESS, {}, ["", ""]));
+    keepChoices({ ...validChoices(CHESS), level: "1" });
+    const [chosen, doors] = readChoices(GAMES);
+    assertEqual([chosen, doors].map((each) => createCommand(each, 0).visibility), ["public", "unlisted"]);
+    assertEqual([chosen, doors].map((each) => describeChoices(CHESS, each)), ["Chess, level 1, White", "Chess, level 1, White, only with the link"]);
+    assertEqual(createCommand(validChoices(HEX, { ...doors, door: false }), 0).visibility, "public");
+    const screen = choicesThrough("screen", CHESS, doors, ["", ""]);
+    assertEqual(["door" in screen, describeChoices(CHESS, { ...screen, atHome: "public" })], [false, "Chess on one screen, anyone can watch"]);
+});
+
 test("your own rooms are among your matches and not among the public ones", () => {
     const model = lobbyOf(room("m", "playing", [ADA, AI]), room("w", "open", [ADA, null]), room("p", "playing", [BEN, AI]));
     const mine = textOf(drawMine(model, GAMES, null));
@@ -280,10 +292,13 @@ test("with an unfinished match on this screen, Escape neither enters it nor star
         session: { serverTime_ms: () => 1000, watchLobby() {}, command: async (command) => (sent.push(command.t), { room: "new" }) },
         listMyMatches: async () => ({ running: [unfinished], waiting: [], finished: [] }),
         navigate: (path) => visited.push(path),
-        update: () => render(document.body, h("main", null, page.draw())),
+        // The question stands in the body: a page that arrives late and is drawn there would remove it.
+        update: () => render(root, page.draw()),
         announce() {},
         toast() {},
     };
+    const root = document.createElement("main");
+    document.body.append(root);
     const page = new LobbyPage(app);
     const until = async (find) => {
         // The question's module comes over the network, which takes turns of the event loop.
@@ -300,6 +315,8 @@ test("with an unfinished match on this screen, Escape neither enters it nor star
         (await until(() => document.querySelector("main .games .name"))).click();
         const question = await until(() => document.querySelector("dialog.confirm"));
         if (!question) assertEqual([value, visited, sent], "a question");
+        app.update(); // as when the lessons arrive now
+        assert(question.isConnected, "a drawing of the page leaves the question");
         question.close(value);
         // Its event is a task of its own: before it the page takes no other click.
         await until(() => !document.querySelector("dialog.confirm"));

@@ -86,6 +86,22 @@ test("the row of a seat shows its clock and the player's name, whatever else sta
     parent.style.width = "374px";
     const [row, turn] = [".player", ".turn"].map((name) => parent.querySelector(name).getBoundingClientRect());
     assertEqual(turn.right <= row.right, true, "an AI that thinks, without a clock");
+    // A stage with hours, and the large clocks of one screen.
+    const stages = (clock) => h("div", { class: "clock", "--clock-width": 6 }, h("span", { class: "note" }, "12 turns to +30 min"), h("span", { class: "face runs" }, clock));
+    const rows = [
+        ["", [clock[0], stages("1:30:00")]],
+        ["chess-clock", [h("div", { class: "clock", "--clock-width": 6 }, h("span", { class: "face runs" }, "1:30:00"))]],
+        ["chess-clock", [stages("1:30:00")]],
+    ];
+    for (const [name, drawn] of rows) {
+        parent.className = name;
+        render(parent, drawPlayer({ ...player, occupant, you: name === "", hands: {}, clock: drawn }));
+        for (const width of [360, 374]) {
+            parent.style.width = `${width}px`;
+            const [row, face, who] = [".player", ".face", ".who"].map((each) => parent.querySelector(each).getBoundingClientRect());
+            assertEqual([name, width, face.right <= row.right - 3, who.width >= 20], [name, width, true, true]);
+        }
+    }
     parent.remove();
     links.forEach((link) => link.remove());
 });

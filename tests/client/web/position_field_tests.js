@@ -80,6 +80,17 @@ test("a refusal stands at the field and goes with the next key", async () => {
     assertEqual([result.textContent, area.getAttribute("aria-invalid")], ["", "false"]);
 });
 
+test("only the server's refusal of the text holds the match back, and no other error", async () => {
+    const busy = { code: "rate.exceeded", message: "too many requests; try again in 5 s" };
+    const { field, parent } = openField({ XX: { code: "position.refused", message: "too many crosses" }, X: busy });
+    await open(parent);
+    await type(parent, "XX");
+    assertEqual(field.refusal, "Too many crosses");
+    await type(parent, "X");
+    await until(() => parent.querySelector("#position-result").textContent === "Too many requests; try again in 5 s");
+    assertEqual([field.refusal, field.start], ["", "X"]);
+});
+
 test("a refusal is hidden when its field is left, and keeps its place", async () => {
     const { field, parent } = openField({ XX: { code: "position.refused", message: "too many crosses" } });
     await open(parent);

@@ -52,9 +52,16 @@ test("an offer and its answer are logged, and the offerer is told of a refusal",
     assertEqual(textsOf(agreed, { offers: [0] })[2], ["Ben accepted the draw", null]);
 });
 
-test("a swap, which moves a stone of the other side, is told to that side", () => {
-    const toasts = textsOf({ ...MOVED, seat: 1, move: "swap" }).map(([, toast]) => toast);
-    assertEqual(toasts, ["Ben swapped: the first stone is theirs now", null, null]);
+test("a move without cells is told to the other side, in any game", () => {
+    const toasts = (move, targets, more = {}) => {
+        const room = roomAfter();
+        room.description = { ...room.description, ...more, view: { ...BOARD, targets } };
+        return [0, 1, null].map((seat) => toastText({ ...MOVED, seat: 1, move }, room, seat));
+    };
+    const none = [null, null, null];
+    assertEqual(toasts("swap", { swap: [] }), ["Ben swapped", null, null]);
+    assertEqual(toasts("roll", { roll: [] }), ["Ben played roll", null, null]);
+    assertEqual([toasts("swap", {}), toasts("swap", { swap: ["a1"] }), toasts("swap", { swap: [] }, { one_screen: true })], [none, none, none]);
 });
 
 test("a move declines the opponent's offer of a draw", () => {
@@ -121,18 +128,24 @@ test("players who lose the connection and come back are noticed", () => {
 test("after a reload the page knows whether you have offered a draw in this match", () => {
     const room = roomAfter();
     const [started, offered] = [
-        { v: 3, kind: "started", seats: room.seats },
+        { v: 3, kind: "started", match: "m", seats: room.seats },
         { v: 4, kind: "offered", what: "draw", seat: 0 },
     ];
-    const knows = (...events) => {
+    const after = (...events) => {
         const model = { ...EMPTY_MODEL, you: { identity: "ada" }, room };
-        const feedback = new RoomFeedback({ model, update() {}, toast() {}, session: { status: { state: "open" } } });
+        const app = { model, update() {}, toast() {}, session: { status: { state: "open" } } };
+        const feedback = new RoomFeedback(app);
         feedback.addHistory(events, 9);
-        return feedback.hasOfferedDraw;
+        return { app, feedback };
     };
+    const knows = (...events) => after(...events).feedback.hasOfferedDraw;
     assertEqual([knows(started), knows(started, offered)], [false, true]);
     assertEqual([knows(started, { ...offered, seat: 1 }), knows(started, { ...offered, what: "takeback" })], [false, false]);
     assertEqual([knows(started, { ...offered, v: 10 }), knows(offered, { ...started, v: 5 })], [false, false]);
+    // A snapshot may bring another match without its event.
+    const { app, feedback } = after(started, offered);
+    app.model = { ...app.model, room: { ...room, match: { ...room.match, id: "n" } } };
+    assertEqual(feedback.hasOfferedDraw, false);
 });
 
 test("a lost connection of the opponent is logged after a while, and so is their return", () => {
@@ -148,7 +161,11 @@ test("a lost connection of the opponent is logged after a while, and so is their
         app.model = { ...app.model, room: { ...before, presence } };
         feedback.onRoomChange(before, app.model.room);
     };
-    const wait = () => timers.forEach((call) => call());
+    const wait = () => {
+        const calls = [...timers.values()];
+        timers.clear();
+        calls.forEach((call) => call());
+    };
     const texts = () => feedback.lines.map(({ text }) => text);
     connect(true, true);
     connect(true, false);
@@ -160,12 +177,21 @@ test("a lost connection of the opponent is logged after a while, and so is their
     assertEqual(texts(), ["Ben has no connection"]);
     connect(true, true);
     assertEqual(texts(), ["Ben has no connection", "Ben is back"]);
-    app.session.status.state = "waiting"; // the server has gone, and Ben's connection with it
+    app.session.status.state = "lost"; // the server has gone, and Ben's connection with it
     connect(true, false);
     wait();
     app.session.status.state = "open";
     connect(true, true);
+    assertEqual([texts().length, timers.size], [2, 0]);
+    connect(true, false);
+    app.session.status.state = "connecting"; // Ben's four seconds end while the page is offline
+    wait();
     assertEqual(texts().length, 2);
+    app.session.status.state = "open";
+    wait();
+    connect(true, true);
+    assertEqual(texts().slice(2), ["Ben has no connection", "Ben is back"]);
+    feedback.lines = feedback.lines.slice(0, 2);
     connect(true, false);
     connect(true, false, [1]);
     wait();

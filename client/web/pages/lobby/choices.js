@@ -17,7 +17,9 @@ import { PERSONAS, STRATEGIES, aiFields, parseStrategy, sideName, strategyChoice
  * @property {string} level of the AI: a number, the id of a persona, or the choice of a strategy
  * @property {string} secondLevel of the second AI, when two play
  * @property {"0" | "1" | "random"} side
- * @property {"public" | "unlisted"} visibility of a room with an AI
+ * @property {"public" | "unlisted"} visibility of a room with an AI, as the user has chosen it
+ * @property {boolean} [door] whether a door has made the choices: only people with its link find the
+ *     room with an AI, whatever the visibility of other rooms
  * @property {"public" | "unlisted"} atHome the visibility of a room for one screen; by default nobody
  *     else sees it
  * @property {"public" | "unlisted"} invitation the visibility of a room for a friend; by default only
@@ -62,6 +64,7 @@ export function validChoices(game, before = {}) {
         invitation: oneOf(before.invitation, ["public", "unlisted"], "unlisted"),
         ...(before.thinking === "spectators" || before.thinking === "after" ? { thinking: before.thinking } : null),
         ...(before.help === true ? { help: true } : null),
+        ...(before.door === true ? { door: true } : null),
         ...(typeof before.clock === "string" ? { clock: before.clock } : null),
         ...(Array.isArray(before.names) && before.names.length === 2 ? { names: before.names } : null),
     };
@@ -114,8 +117,8 @@ export function createCommand(choices, chance) {
  * Whether anyone finds the room, or only people with its link.
  * @param {Choices} choices
  */
-export function visibilityOf({ opponent, visibility, atHome, invitation }) {
-    return { friend: invitation, screen: atHome, ai: visibility, duel: visibility }[opponent];
+export function visibilityOf({ opponent, visibility, atHome, invitation, door }) {
+    return { friend: invitation, screen: atHome, ai: door ? "unlisted" : visibility, duel: visibility }[opponent];
 }
 
 /**
@@ -147,11 +150,23 @@ function aiSeat(level) {
 }
 
 /**
+ * The visibilities of a room that are not the usual one, in words.
+ * @type {Record<Choices["opponent"], {public?: string, unlisted?: string}>}
+ */
+const WATCHED = {
+    friend: { public: "open to anyone" },
+    screen: { public: "anyone can watch" },
+    ai: { unlisted: "only with the link" },
+    duel: { unlisted: "only with the link" },
+};
+
+/**
  * The choices in words: "Chess, level 4, White".
  * @param {GameDescription} game
  * @param {Choices} choices
  */
-export function describeChoices(game, { options, opponent, level, secondLevel, side, help, invitation, clock }) {
+export function describeChoices(game, choices) {
+    const { options, opponent, level, secondLevel, side, help, clock } = choices;
     const changed = Object.entries(options).filter(([name, value]) => value !== game.options[name]?.default);
     const duelText = `${levelText(level)} against ${levelText(secondLevel)}`;
     const opponentText = { friend: "", screen: "", ai: levelText(level), duel: duelText };
@@ -165,7 +180,7 @@ export function describeChoices(game, { options, opponent, level, secondLevel, s
         clock === undefined ? "" : controlText(clock),
         hasSide ? sideText : "",
         opponent === "friend" && help ? "with the bot's help" : "",
-        opponent === "friend" && invitation === "public" ? "open to anyone" : "",
+        WATCHED[opponent][visibilityOf(choices)] ?? "",
     ];
     return parts.filter(Boolean).join(", ");
 }
@@ -213,8 +228,8 @@ export function readChoices(games) {
  * Keeps choices as the latest ones.
  * @param {Choices} choices
  */
-export function keepChoices({ start: _, help, ...rest }) {
-    const choices = help ? { ...rest, help } : rest;
+export function keepChoices({ start: _, help, door, ...rest }) {
+    const choices = { ...rest, ...(help && { help }), ...(door && { door }) };
     const others = readStored().filter((stored) => !isSame(stored, choices));
     try {
         localStorage.setItem(STORAGE_KEY, JSON.stringify([choices, ...others].slice(0, MAX_KEPT)));

@@ -134,7 +134,7 @@ export function opponentOf(way) {
  * @returns {Choices | null}
  */
 export function choicesThrough(way, game, before, names) {
-    const choices = validChoices(game, before);
+    const { door: _, ...choices } = validChoices(game, before);
     switch (way) {
         case "link":
             return { ...choices, opponent: "friend", invitation: "unlisted" };
@@ -146,7 +146,7 @@ export function choicesThrough(way, game, before, names) {
             return null;
         default:
             // Who watches is a choice of the sheet: nobody has made it here.
-            return { ...choices, opponent: "ai", visibility: "unlisted", level: levelOf(way, game) };
+            return { ...choices, opponent: "ai", door: true, level: levelOf(way, game) };
     }
 }
 

@@ -272,7 +272,7 @@ export class LobbyPage {
      * @param {GameDescription} game
      */
     async #open(game) {
-        const before = { ...this.#before(game), ...(this.#way !== null && this.#chosenClock()) };
+        const before = { ...this.#before(game), door: false, ...(this.#way !== null && this.#chosenClock()) };
         const through = this.#way && this.#way !== "more" ? choicesThrough(this.#way, game, before, this.#names) : null;
         const choices = through ?? validChoices(game, this.#way === "more" ? { ...before, opponent: "ai" } : before);
         const sheets = await loadSheet().catch(() => null);

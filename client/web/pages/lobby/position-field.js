@@ -16,6 +16,8 @@ import { PositionEditor } from "./position-editor.js";
 
 /** The default delay of a check, in ms. */
 const CHECK_AFTER_MS = 250;
+/** The code of a refusal of the text; any other error says nothing about it. */
+const REFUSED = "position.refused";
 /** Maximum length of the text, in characters (server/commands.py). */
 const MAX_TEXT = 1000;
 
@@ -246,7 +248,7 @@ export class PositionField {
 
     /** @param {StartPosition | Error} answer */
     #accept(answer) {
-        if (answer instanceof ApiError) this.#setError(answer.message);
+        if (answer instanceof ApiError) this.#setError(answer.message, answer.code === REFUSED);
         else if (answer instanceof Error) this.#setError("The server does not answer; try again", false);
         else this.#position = answer;
     }

@@ -187,7 +187,7 @@ function drawVisibility(choices, change) {
     const pick = (/** @type {string} */ value) => {
         const picked = /** @type {Choices["visibility"]} */ (value);
         const field = { friend: "invitation", screen: "atHome", ai: "visibility", duel: "visibility" }[choices.opponent];
-        change({ [field]: picked });
+        change({ [field]: picked, door: false });
     };
     const [legend, labels] =
         choices.opponent === "friend"

@@ -12,6 +12,7 @@
 
 import { h } from "../../shell/elements.js";
 import { isolated } from "../../shell/isolation.js";
+import { MAX_CHAT_LINES } from "../../shell/model.js";
 import { arrowsOf } from "./answers.js";
 import { isOneScreen, permits } from "./viewer.js";
 
@@ -25,12 +26,16 @@ const LABELS = { match: "open the analysis", glass: "open the glass box", learn:
 /** Maximum number of answers that a tab keeps for a reload. */
 const KEPT_ANSWERS = 40;
 
-/** An answer with the number of the event after which it came. @typedef {Pick<RoomAnswer, "text" | "at_v">} KeptAnswer */
+/**
+ * An answer with the number of the event after which it came, and its own key on the page.
+ * @typedef {Pick<RoomAnswer, "text" | "at_v"> & {key: number}} KeptAnswer
+ */
 
 export class ChatExtras {
     #app;
     /** The answers in this tab, also from before a reload; null until the room has arrived. @type {KeptAnswer[] | null} */
     #answers = null;
+    #answerCount = 0;
     /** The answers of the model that are among them. @type {WeakSet<RoomAnswer>} */
     #seen = new WeakSet();
     /** The list of commands; null until it has arrived. @type {CommandList | null} */
@@ -64,7 +69,7 @@ export class ChatExtras {
      * @returns {{v: number, drawn: VNode}[]}
      */
     drawAnswers(room) {
-        const answers = this.#allAnswers(room).map((answer, index) => ({ v: answer.at_v + 0.5, drawn: drawAnswer(answer, index) }));
+        const answers = this.#allAnswers(room).map((answer) => ({ v: answer.at_v + 0.5, drawn: drawAnswer(answer) }));
         if (this.#app.session.status.state !== "open") this.#onCut();
         const v = this.#unanswered(room);
         const waiting = h("p", { key: "waiting", class: "event pulse" }, "Plyroom is thinking…");
@@ -77,17 +82,25 @@ export class ChatExtras {
      */
     #allAnswers({ id, v, answers }) {
         const key = `answers ${this.#app.model.you?.identity} ${id}`;
-        const all = (this.#answers ??= readAnswers(key).filter(({ at_v }) => at_v <= v));
+        const all = (this.#answers ??= this.#keyed(readAnswers(key).filter(({ at_v }) => at_v <= v)));
         const fresh = answers.filter((answer) => !this.#seen.has(answer));
         if (fresh.length === 0) return all;
         for (const answer of fresh) this.#seen.add(answer);
-        this.#answers = [...all, ...fresh.map(({ text, at_v }) => ({ text, at_v }))].slice(-KEPT_ANSWERS);
+        this.#answers = [...all, ...this.#keyed(fresh)].slice(-MAX_CHAT_LINES);
         try {
-            sessionStorage.setItem(key, JSON.stringify(this.#answers));
+            sessionStorage.setItem(key, JSON.stringify(this.#answers.slice(-KEPT_ANSWERS), ["text", "at_v"]));
         } catch {
             // Without storage a reload forgets them.
         }
         return this.#answers;
+    }
+
+    /**
+     * @param {Pick<RoomAnswer, "text" | "at_v">[]} answers
+     * @returns {KeptAnswer[]}
+     */
+    #keyed(answers) {
+        return answers.map(({ text, at_v }) => ({ key: this.#answerCount++, text, at_v }));
     }
 
     /** The arrows of the bot's last answer, while the match stands where it stood then; else null. */
@@ -256,7 +269,7 @@ export class ChatExtras {
 /**
  * The answers that this tab has kept.
  * @param {string} key
- * @returns {KeptAnswer[]}
+ * @returns {Pick<RoomAnswer, "text" | "at_v">[]}
  */
 function readAnswers(key) {
     try {
@@ -269,12 +282,11 @@ function readAnswers(key) {
 /**
  * An answer of the bot to you alone.
  * @param {KeptAnswer} answer
- * @param {number} index
  */
-function drawAnswer({ text, at_v }, index) {
+function drawAnswer({ key, text }) {
     return h(
         "div",
-        { key: `answer ${at_v} ${index}`, class: "answer" },
+        { key: `answer ${key}`, class: "answer" },
         h("p", { class: "answer-head" }, h("b", null, "Plyroom"), " ", h("span", { class: "badge" }, "only you see this")),
         h("p", { class: "said" }, withCommands(text)),
     );

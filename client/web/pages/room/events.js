@@ -7,6 +7,7 @@
  * @import {Sound} from "./sounds.js"
  */
 
+import { PAST } from "../../board/board.js";
 import { isolated } from "../../shell/isolation.js";
 import { apply, follow, headPly } from "../../shell/model.js";
 import { heldText } from "./held.js";
@@ -138,6 +139,7 @@ function roomBefore(model, room, first) {
  */
 export function toastText(event, room, seat) {
     if (seat === null) return null;
+    const { targets } = room.description?.view ?? {};
     switch (event.kind) {
         case "seat_taken":
             return event.seat === seat || movesAi(event.occupant, room, seat) ? null : logLine(event, room, seat);
@@ -163,9 +165,12 @@ export function toastText(event, room, seat) {
         case "took_back":
             return event.seat === seat ? null : logLine(event, room, seat);
         case "moved":
-            if (declinesTakeback(event, room) && event.seat !== seat) return TAKEBACK_DECLINED;
-            if (event.move === "swap" && event.seat !== seat) return `${subjectOf(room, event.seat, seat)} swapped: the first stone is theirs now`;
-            return declinesDraw(event, room) && event.seat !== seat ? "Your draw offer was declined" : null;
+            if (event.seat === seat || isOneScreen(room)) return null;
+            if (declinesTakeback(event, room)) return TAKEBACK_DECLINED;
+            if (declinesDraw(event, room)) return "Your draw offer was declined";
+            // Such a move has no cell on the board, where the player looks.
+            if (targets?.[event.move]?.length !== 0) return null;
+            return `${subjectOf(room, event.seat, seat)} ${PAST[event.move] ?? `played ${event.move}`}`;
         case "time_added":
             return event.seat === seat ? logLine(event, room, seat) : null;
         case "ai_took_over":

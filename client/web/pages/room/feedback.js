@@ -1,6 +1,6 @@
 /**
  * Tells a viewer what happens in a room: by lines in the room's log, toasts, sounds, and a notice
- * when it is their turn.
+ * when it is their turn. A question about a match that ends is closed.
  *
  * @import {App} from "../../shell/app.js"
  * @import {Model, Room} from "../../shell/model.js"
@@ -27,10 +27,10 @@ const GONE_AFTER_MS = 4000;
 export class RoomFeedback {
     /** The lines of the log, the latest last. @type {LogLine[]} */
     lines = [];
-    /** Whether you have offered a draw in the match. */
-    hasOfferedDraw = false;
     #app;
     #lineCount = 0;
+    /** The match in which you have offered a draw last. @type {string | undefined} */
+    #offeredIn;
     /** The timers of the seats whose players have just left the room. @type {Map<number, number>} */
     #timers = new Map();
     /** The seats of which the log says where the absent player is, and where. @type {Map<number, Whereabouts>} */
@@ -39,6 +39,12 @@ export class RoomFeedback {
     /** @param {App} app */
     constructor(app) {
         this.#app = app;
+    }
+
+    /** Whether you have offered a draw in the match. */
+    get hasOfferedDraw() {
+        const { room } = this.#app.model;
+        return room?.match != null && room.match.id === this.#offeredIn;
     }
 
     stop() {
@@ -54,7 +60,11 @@ export class RoomFeedback {
     addHistory(events, lastV) {
         const past = historyLines(this.#app.model, events, lastV).map((line) => ({ ...line, key: `past ${line.v}` }));
         this.lines = [...past, ...this.lines].slice(-MAX_LOG_LINES);
-        for (const event of events) if (event.v <= lastV) this.#noteDrawOffer(event);
+        let match = events.some(({ kind }) => kind === "started") ? undefined : this.#app.model.room?.match?.id;
+        for (const event of events.filter(({ v }) => v <= lastV)) {
+            if (event.kind === "started") match = event.match;
+            this.#noteDrawOffer(event, match);
+        }
         this.#app.update();
     }
 
@@ -66,7 +76,7 @@ export class RoomFeedback {
     onEvent(event, before) {
         const { room } = before;
         if (!room) return;
-        this.#noteDrawOffer(event);
+        this.#noteDrawOffer(event, room.match?.id);
         const seat = mySeat(before) ?? mySeat(this.#app.model);
         const line = logLine(event, room, seat);
         if (line !== null) this.#addLine(event.v, line);
@@ -76,10 +86,12 @@ export class RoomFeedback {
         if (toast !== null) this.#app.toast(toast);
     }
 
-    /** @param {EventMessage | HiddenMessage} event */
-    #noteDrawOffer(event) {
-        if (event.kind === "started") this.hasOfferedDraw = false;
-        else if (event.kind === "offered" && event.what === "draw" && event.seat === mySeat(this.#app.model)) this.hasOfferedDraw = true;
+    /**
+     * @param {EventMessage | HiddenMessage} event
+     * @param {string | undefined} match the one in which it happened
+     */
+    #noteDrawOffer(event, match) {
+        if (event.kind === "offered" && event.what === "draw" && event.seat === mySeat(this.#app.model)) this.#offeredIn = match;
     }
 
     /**
@@ -87,6 +99,7 @@ export class RoomFeedback {
      * @param {Room} room
      */
     onRoomChange(before, room) {
+        if (before.match && !before.match.over && room.match?.over) void closeQuestions();
         for (const sound of soundsFor(before, room, viewerSeat(this.#app.model))) playSound(sound);
         if (room.match && !isOneScreen(room) && isTurnNew(before, room))
             notifyTurn(room.id, `${room.description?.title ?? ""}: ${versus(room.match.seats)}`);
@@ -103,19 +116,25 @@ export class RoomFeedback {
         this.#timers.delete(seat);
         if (seat === mySeat(this.#app.model)) return;
         if (this.#app.model.room?.seats[seat]?.kind === "ai") return void this.#away.delete(seat); // it keeps the seat
-        if (where !== "here") this.#timers.set(seat, window.setTimeout(() => this.#writeAway(seat), GONE_AFTER_MS));
+        if (where !== "here") this.#writeLater(seat);
         else if (this.#away.delete(seat)) this.#writePresence(seat, where);
+    }
+
+    /** @param {number} seat */
+    #writeLater(seat) {
+        this.#timers.set(seat, window.setTimeout(() => this.#writeAway(seat), GONE_AFTER_MS));
     }
 
     /** @param {number} seat */
     #writeAway(seat) {
         this.#timers.delete(seat);
         const { room } = this.#app.model;
-        // Without a connection nobody knows who is there.
-        if (!room?.presence || this.#app.session.status.state !== "open") return;
+        // Without a connection nobody knows who is there: that comes to light when it is back.
+        if (!room?.presence || this.#app.session.status.state !== "open") return this.#writeLater(seat);
         const where = whereabouts(room.presence, seat);
-        if (where === this.#away.get(seat)) return;
-        this.#away.set(seat, where);
+        if (where === (this.#away.get(seat) ?? "here")) return;
+        if (where === "here") this.#away.delete(seat);
+        else this.#away.set(seat, where);
         this.#writePresence(seat, where);
     }
 
@@ -137,6 +156,12 @@ export class RoomFeedback {
     #addLine(v, text) {
         this.lines = [...this.lines, { v, key: `log ${this.#lineCount++}`, text }].slice(-MAX_LOG_LINES);
     }
+}
+
+/** Closes an open question about a match that is over. Without the module of the dialogs none is open. */
+async function closeQuestions() {
+    const dialogs = await import("../../ui/dialogs.js").catch(() => null);
+    dialogs?.closeQuestions();
 }
 
 /**

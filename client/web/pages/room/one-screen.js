@@ -9,6 +9,7 @@
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
+import { browserStorage } from "./muted.js";
 import { isOneScreen, mySeat } from "./viewer.js";
 
 /** The key of the choice in the browser's storage. */
@@ -16,17 +17,13 @@ const KEY = "plyroom-turn-board";
 
 /** Whether the board turns to the side to move. */
 export function turnsBoard() {
-    try {
-        return localStorage.getItem(KEY) === "yes";
-    } catch {
-        return false;
-    }
+    return browserStorage()?.getItem(KEY) === "yes";
 }
 
 /** @param {boolean} turns */
 function keepChoice(turns) {
     try {
-        localStorage.setItem(KEY, turns ? "yes" : "no");
+        browserStorage()?.setItem(KEY, turns ? "yes" : "no");
     } catch {
         // Without storage the choice ends with the page.
     }

@@ -14,6 +14,7 @@ import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
 import { keptSeat, legalMoves, mySeat, permits } from "./viewer.js";
+import { hasAi } from "../../ui/table.js";
 import { occupantName, optionsText } from "../../shell/words.js";
 
 export class Opponent {
@@ -59,7 +60,8 @@ export class Opponent {
     }
 
     /**
-     * The open request for a takeback, and the open offer.
+     * The open request for a takeback and the open offer. Between two people a spectator reads that they
+     * watch, and a player whose offer was declined that another draw can be offered later.
      * @param {Room} room
      * @param {string} [clock] the time control of a proposed game in words
      * @param {boolean} [hasOffered] whether you have offered a draw in this match
@@ -68,13 +70,17 @@ export class Opponent {
     drawOffers(room, clock = "", hasOffered = false) {
         if (!room.match) return null;
         if (room.match.over) return [drawProposal(this.#app, room, clock), drawOffer(this.#app, room, "rematch", "rematch")];
-        return [this.#drawWatching(), drawTakebackRequest(this.#app, room), drawOffer(this.#app, room, "draw", "accept"), hasOffered && this.#drawOfferLater(room)];
+        return [this.#drawWatching(room), drawTakebackRequest(this.#app, room), drawOffer(this.#app, room, "draw", "accept"), hasOffered && this.#drawOfferLater(room)];
     }
 
-    /** For who watches the match: a player may have opened the link in another browser. */
-    #drawWatching() {
+    /**
+     * For who watches a match between two people: a player may have opened the link in another browser.
+     * With an AI this module may arrive in mid-match, and the sentence would come out of nowhere.
+     * @param {Room} room
+     */
+    #drawWatching({ match }) {
         const { model } = this.#app;
-        if (mySeat(model) !== null || keptSeat(model) !== null) return null;
+        if (mySeat(model) !== null || keptSeat(model) !== null || hasAi(match?.seats ?? [])) return null;
         return h("p", { key: "watching", class: "muted" }, "You are watching. If you play here, go on in the browser in which you pressed Play.");
     }
 

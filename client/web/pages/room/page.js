@@ -17,7 +17,7 @@ import { drawChat } from "./chat.js";
 import { h } from "../../shell/elements.js";
 import { keyOf } from "../../shell/keys.js";
 import { headPly, isClosed } from "../../shell/model.js";
-import { allowsHelp, isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "./viewer.js";
+import { NO_MOVES, allowsHelp, isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "./viewer.js";
 import { drawGlassLink, drawMoves, drawStepper, plyForKey, scrollToShown } from "../../ui/moves.js";
 import { drawActions, drawSeatActions, statusText } from "./actions.js";
 import { PARTS, Part, expectedParts, neededParts } from "./later.js";
@@ -34,19 +34,11 @@ import { drawFlip, drawTable, resultFor } from "../../ui/table.js";
 import { drawPanel, setWideBoard } from "../../ui/tabs.js";
 import { frozenText, occupantName, sideColours, sideName, versus } from "../../shell/words.js";
 
-/** One empty list for all scenes: a scene with another list would be drawn again. @type {MoveView[]} */
-const NO_MOVES = [];
-/** The same for scenes without arrows. @type {BoardArrow[]} */
+/** One empty list for all scenes: a scene with another list would be drawn again. @type {BoardArrow[]} */
 const NO_ARROWS = [];
 
 /** Maximum number of things that wait for the module that tells them. */
 const MAX_UNTOLD = 200;
-
-/** Closes an open question about a match that is over. Without the module of the dialogs none is open. */
-async function closeQuestions() {
-    const dialogs = await import("../../ui/dialogs.js").catch(() => null);
-    dialogs?.closeQuestions();
-}
 
 /** @implements {Page} */
 export class RoomPage {
@@ -191,22 +183,16 @@ export class RoomPage {
             this.#parts.opponent.shown?.setGone(room.presence?.gone_ms ?? [], this.#presenceAt_ms);
         }
         if (before.room?.match?.id !== room.match?.id) this.#resetForMatch();
-        if (before.room?.match && !before.room.match.over && room.match?.over) void closeQuestions();
         if (this.#shown !== null && this.#shown >= headPly(room)) this.#shown = null; // moves were taken back
         this.#sentMove.forgetUnlessOpen(room);
-        if (before.room && before.room !== room) this.#tellChange(before.room, room);
-        if (before.room !== room) this.#announce(room);
+        const past = before.room;
+        if (past !== room) {
+            if (past) this.#tell((feedback) => feedback.onRoomChange(past, room));
+            this.#announce(room);
+        }
         this.#missingParts.request(room, this.#shown ?? headPly(room));
         if (room.v > 0 && (before.room?.v ?? 0) === 0) this.#missingParts.requestHistory(room);
         if (this.#wantsSeat && room.v > 0) this.#takeSeat(room);
-    }
-
-    /**
-     * @param {Room} before
-     * @param {Room} room
-     */
-    #tellChange(before, room) {
-        this.#tell((feedback) => feedback.onRoomChange(before, room));
     }
 
     /** @param {Room} room */
@@ -310,7 +296,7 @@ export class RoomPage {
         const scene = board && {
             board,
             position: room.match ? this.#drawnPosition : room.start,
-            moves: isLive && !sentMove ? movesOrNone(room) : NO_MOVES,
+            moves: isLive && !sentMove ? legalMoves(room) : NO_MOVES,
             pending: sentMove,
             flip: isFlipped(board.board, side, this.#isTurned),
             label: `${room.description?.title} board`,
@@ -324,7 +310,10 @@ export class RoomPage {
             bottom,
             play: (move) => void this.#play(move),
             announce: (text) => this.#app.announce(text),
-            prompt: (text) => this.#setPrompt(text),
+            prompt: (text) => {
+                this.#prompt = text;
+                this.#app.update();
+            },
             overlay: [invitation.shown?.draw(room, (seat) => this.#drawAiForm(room, seat), this.#parts.clock.shown?.controlOf(room)), thinking.shown?.drawBar(room, this.#shown, bottom)],
         });
     }
@@ -382,6 +371,10 @@ export class RoomPage {
         const seat = viewerSeat(this.#app.model);
         const result = over && resultFor(over, seat ?? over.winner ?? 0);
         const back = () => this.#showPly(headPly(room));
+        const turn = (/** @type {boolean} */ turns) => {
+            this.#turnsBoard = turns;
+            this.#app.update();
+        };
         const text = this.#sentMove.text() || this.#prompt || statusText(this.#app.model, room);
         return h(
             "section",
@@ -394,7 +387,7 @@ export class RoomPage {
                     "div",
                     { class: "tools" },
                     drawBell(() => this.#app.update()),
-                    isOneScreen(room) && this.#canTurnBoard(room) ? this.#drawTurning() : null,
+                    isOneScreen(room) && this.#canTurnBoard(room) ? drawTurning(this.#turnsBoard, turn) : null,
                     this.#canTurnBoard(room) ? drawFlip(() => this.#turnBoard()) : null,
                 ),
             ),
@@ -481,21 +474,8 @@ export class RoomPage {
         this.#app.announce(describePly(room, this.#shown ?? head));
     }
 
-    #drawTurning() {
-        return drawTurning(this.#turnsBoard, (turns) => {
-            this.#turnsBoard = turns;
-            this.#app.update();
-        });
-    }
-
     #turnBoard() {
         this.#isTurned = !this.#isTurned;
-        this.#app.update();
-    }
-
-    /** @param {string} text */
-    #setPrompt(text) {
-        this.#prompt = text;
         this.#app.update();
     }
 
@@ -526,13 +506,4 @@ export class RoomPage {
 function hasPlayed({ match, seats }, seat) {
     const [player, sitting] = [match?.seats[seat], seats[seat]].map((each) => each?.kept_for ?? each);
     return !sitting || player?.identity === sitting.identity;
-}
-
-/**
- * The legal moves, or NO_MOVES.
- * @param {Room} room
- */
-function movesOrNone(room) {
-    const moves = legalMoves(room);
-    return moves.length > 0 ? moves : NO_MOVES;
 }

@@ -52,6 +52,8 @@ export class RoomTabs {
             select: (id) => {
                 this.#chosen = id;
                 this.#app.update();
+                // Where offers or claims leave the chat no place.
+                if (id === "chat") requestAnimationFrame(() => document.getElementById("say")?.scrollIntoView({ block: "nearest" }));
             },
         });
     }

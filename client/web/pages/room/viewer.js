@@ -72,12 +72,15 @@ export function resultSeat(model) {
 }
 
 /**
- * The player of a seat by name; on one screen without names, the side.
+ * The player of a seat by name. It is the side where both have one name, and on one screen for a
+ * player without one, whom the clients number: "Player 1".
  * @param {Room} room
  * @param {number} seat
  */
-export function playerName({ seats, description }, seat) {
-    return seats[0]?.name === seats[1]?.name ? sideName(description?.view, seat) : occupantName(seats[seat]);
+export function playerName(room, seat) {
+    const name = occupantName(room.seats[seat]);
+    const isUnnamed = name === occupantName(room.seats[1 - seat]) || (isOneScreen(room) && /^Player [12]$/.test(name));
+    return isUnnamed ? sideName(room.description?.view, seat) : name;
 }
 
 /**
@@ -124,13 +127,16 @@ export function claimReason(room) {
     return legalMoves(room).length > 0 ? (room.turn?.claim ?? null) : null;
 }
 
+/** One empty list for all: a board with another list would be drawn again. @type {MoveView[]} */
+export const NO_MOVES = [];
+
 /**
- * Your legal moves in the current position; none when it is not your turn.
+ * Your legal moves in the current position; NO_MOVES when it is not your turn.
  * @param {Room} room
  * @returns {MoveView[]}
  */
 export function legalMoves(room) {
     const { match, turn } = room;
-    if (!match || match.over || room.frozen || turn?.match !== match.id || turn.ply !== match.moves.length) return [];
+    if (!match || match.over || room.frozen || turn?.match !== match.id || turn.ply !== match.moves.length) return NO_MOVES;
     return turn.moves;
 }
