@@ -229,7 +229,7 @@ export function readChoices(games) {
  * @param {Choices} choices
  */
 export function keepChoices({ start: _, help, door, ...rest }) {
-    const choices = { ...rest, ...(help && { help }), ...(door && { door }) };
+    const choices = { ...rest, ...(help && { help }), ...(door && rest.opponent === "ai" && { door }) };
     const others = readStored().filter((stored) => !isSame(stored, choices));
     try {
         localStorage.setItem(STORAGE_KEY, JSON.stringify([choices, ...others].slice(0, MAX_KEPT)));

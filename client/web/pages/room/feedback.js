@@ -63,7 +63,7 @@ export class RoomFeedback {
         let match = events.some(({ kind }) => kind === "started") ? undefined : this.#app.model.room?.match?.id;
         for (const event of events.filter(({ v }) => v <= lastV)) {
             if (event.kind === "started") match = event.match;
-            this.#noteDrawOffer(event, match);
+            if (!this.hasOfferedDraw) this.#noteDrawOffer(event, match);
         }
         this.#app.update();
     }
