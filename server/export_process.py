@@ -50,8 +50,11 @@ MAX_BYTES = 64 << 20
 #: The limit of the process's address space, in bytes. Threads and libraries take half of it; 60 MB
 #: are resident.
 MEMORY_BYTES = 1 << 30
-#: The niceness of the process and of its session.
-NICE = 10
+#: The niceness of the process and of its session: an export may wait, moves may not.
+NICE = 19
+#: The share of the time in which the process works. What keeps a processor of two busy without end
+#: delays some moves however nice it is: measured in docs/notes/measurements.md.
+SHARE = 0.5
 #: Maximum length of a traceback, in characters: rules may raise an error with any message.
 MAX_FAULT = 20_000
 #: The settings that the process reads, beside `data` and `database_pool`.
@@ -219,7 +222,7 @@ async def serve(commands: BinaryIO, replies: BinaryIO) -> None:
 
     named = _decode_settings(read())
     settings = replace(Settings(), **{**named, "data": Path(named["data"])})
-    pace, write = Pace(1), partial(write_in_time, seconds=settings.study_s)
+    pace, write = Pace(SHARE, least_s=0.02), partial(write_in_time, seconds=settings.study_s)
     try:
         async with read_store(settings) as store:
             # Only now: on a busy machine the start, which somebody waits for, would take a minute.

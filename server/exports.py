@@ -53,11 +53,16 @@ class Pace:
     """Gives all work of exports on the event loop together at most a share of its time.
 
     Each piece of work runs alone, and a pause in proportion follows, whether or not others wait.
+    Pauses shorter than `least_s` are added up, where nobody else has the loop.
     """
 
-    def __init__(self, share: float, now_s: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self, share: float, now_s: Callable[[], float] = time.perf_counter, *, least_s: float = 0
+    ) -> None:
         self._pause = (1 - share) / share
         self._now_s = now_s
+        self._least_s = least_s
+        self._owed_s = 0.0
         self._turn = asyncio.Lock()
 
     async def run(self, work: Callable[[], T]) -> T:
@@ -65,7 +70,10 @@ class Pace:
         async with self._turn:
             began_s = self._now_s()
             result = work()
-            await asyncio.sleep(self._pause * (self._now_s() - began_s))
+            self._owed_s += self._pause * (self._now_s() - began_s)
+            if self._owed_s >= self._least_s:
+                pause_s, self._owed_s = self._owed_s, 0.0
+                await asyncio.sleep(pause_s)
         return result
 
 

@@ -809,3 +809,7 @@ async def test_exports_together_have_a_share_of_the_event_loop() -> None:
     began_s = loop.time()
     assert await asyncio.gather(*[pace.run(work) for _ in range(4)]) == [1, 2, 3, 4]
     assert loop.time() - began_s == pytest.approx(4 * 3)
+    # Short pauses are added up: three of 3 s are longer than 7 s, the fourth is still owed.
+    pace, began_s = Pace(0.25, lambda: spent_s[0], least_s=7), loop.time()
+    assert await asyncio.gather(*[pace.run(work) for _ in range(4)]) == [5, 6, 7, 8]
+    assert loop.time() - began_s == pytest.approx(3 * 3)
