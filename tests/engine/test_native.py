@@ -396,13 +396,18 @@ def test_memory_is_checked() -> None:
 
 def test_warm_command(capsys: pytest.CaptureFixture[str]) -> None:
     """`python -m engine.warm` prints a line for each compiled game and refuses unknown games."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PLYROOM_CACHE": str(CACHE)}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PLYROOM_CACHE": str(CACHE.parent)}
     command = [sys.executable, "-m", "engine.warm"]
     completed = subprocess.run(
-        [*command, "sticks"], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60
+        [*command, "tic-tac-toe"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert completed.returncode == 0, completed.stderr
-    assert completed.stdout.startswith("sticks: ready in ")
+    assert completed.stdout.startswith("tic-tac-toe: ready in ")
     assert warm.main(["chequers"]) == 2
     assert "there is no game" in capsys.readouterr().err
 
