@@ -178,10 +178,10 @@ def compare_many(game: Game, count: int, seed: int) -> Counter[str]:
     endings: Counter[str] = Counter()
     for text, first in 6 * THEMES:
         endings.update(compare(game, text, rng, plies=8, first=first))
-    for text in cycle(STARTS):
-        if endings.total() >= count:
-            return endings
-        endings.update(compare(game, text, rng, plies=400))
+    starts = cycle(STARTS)
+    while endings.total() < count:
+        endings.update(compare(game, next(starts), rng, plies=400))
+    return endings
 
 
 def test_rules_match_python_chess() -> None:
