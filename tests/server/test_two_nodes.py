@@ -207,7 +207,7 @@ class ManyStores(FakeServer):
 @pytest.mark.parametrize(
     ("backend", "commands"),
     [
-        ("memory", 200), ("unreliable", 100), ("sqlite", 100), ("postgres", 100),
+        ("memory", 100), ("unreliable", 60), ("sqlite", 60), ("postgres", 60),
         pytest.param("memory", 1000, marks=[pytest.mark.long, pytest.mark.timeout(900)]),
         pytest.param("unreliable", 1000, marks=[pytest.mark.long, pytest.mark.timeout(900)]),
         pytest.param("sqlite", 1000, marks=[pytest.mark.long, pytest.mark.timeout(900)]),
