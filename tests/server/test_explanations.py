@@ -205,7 +205,7 @@ def random_texts() -> list[tuple[Case, str]]:
     found: list[tuple[Case, str]] = []
 
     @given(st.sampled_from(["chess", "connect-four"]).flatmap(cases), st.integers(0, 99))
-    @settings(max_examples=250, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=100, deadline=None, derandomize=True, database=None)
     def collect(case: Case, seed: int) -> None:
         found.append((case, case.check(str(seed))))
 
