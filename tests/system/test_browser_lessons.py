@@ -18,7 +18,7 @@ from engine.teach.lessons.questions import Answer, QuizQuestion, lesson_quiz
 from engine.teach.lessons.words import definition_of
 from engine.teach.trace import Trace
 from tests.support.browser import watch_faults
-from tests.support.browsers import DESKTOP, PHONE, Person, people
+from tests.support.browsers import DESKTOP, OPEN, PHONE, Person, people
 from tests.support.server_process import ServerProcess, serving
 from tests.system.test_browser_pages import assert_fits, audit
 
@@ -34,11 +34,6 @@ SMALL = (
 MAX_WALKED = 300
 #: Most shapes of a tree that is surely drawn as a whole.
 MAX_WHOLE = 40
-#: Opens another page of the app without loading it.
-OPEN = """path => {
-    history.pushState(null, "", path);
-    dispatchEvent(new PopStateEvent("popstate"));
-}"""
 #: The drawn nodes that were visited, by row, and the skipped moves with their parents' rows.
 DRAWN = """() => {
     const items = (selector) => [...document.querySelectorAll(`.runs glass-tree ${selector}`)];
