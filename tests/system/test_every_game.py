@@ -154,6 +154,7 @@ async def start_with_clicks(person: Person, game: str, is_audited: bool = True) 
     await play_with_pointer(person, 2)
     await play_by_clicks(person, 4)
     await assert_fits(person, in_height=True)
+    await expect(person.board).to_be_in_viewport(ratio=1)
     assert await small_texts(person.page) == []
     if is_audited:
         assert await audit(person.page) == []
