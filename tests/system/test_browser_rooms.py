@@ -531,7 +531,7 @@ async def test_refused_commands_and_connections_are_explained(
     The page shows the limit that refuses its connection and the time to try again. It connects by
     itself once the limit allows it.
     """
-    limits = {"limit_guests": 3, "limit_guests_per_minute": 1, "limit_sockets": 2}
+    limits: dict[str, Any] = {"limit_guests": 3, "limit_guests_per_minute": 1, "limit_sockets": 2}
     async with (
         serving(tmp_path / "data", rooms_burst=1, rooms_per_minute=0.001, **limits) as server,
         people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP) as (ada, bob, kim),

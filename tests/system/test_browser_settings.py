@@ -1,6 +1,7 @@
 """The room's settings, keys, tabs, sounds and notices."""
 
 from collections.abc import AsyncIterator
+from typing import Literal
 
 import pytest
 import pytest_asyncio
@@ -163,14 +164,15 @@ async def test_pieces_are_visible_in_both_themes(chromium: Browser, server: Serv
     """Each side's pieces differ from the squares of both colours, by their fill or outline. So does
     each man in the lobby's picture of chess from its square, when the page is opened in a theme.
     """
+    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
     async with people(chromium, server.url, {**DESKTOP, "color_scheme": "light"}) as (ada,):
         for game in ("chess", "draughts"):
             await ada.open_room(game, OpenSeat())
-            for scheme in ("light", "dark"):
+            for scheme in schemes:
                 await ada.page.emulate_media(color_scheme=scheme)
                 assert await ada.page.evaluate(CONTRAST) >= LEAST_CONTRAST, (game, scheme)
             await ada.page.emulate_media(color_scheme="light")
-        for scheme in ("light", "dark"):
+        for scheme in schemes:
             await ada.page.emulate_media(color_scheme=scheme)
             await ada.go("/")
             card = ada.page.locator(".game-card").filter(has=ada.button("Chess"))
