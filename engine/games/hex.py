@@ -394,5 +394,5 @@ def view(s: State, last: tuple[State, int] | None) -> PositionView:
 
 def move_view(s: State, m: int) -> MoveView:
     name, target = format_move(s, m), _target_cell(s, m)
-    text = f"Swap: blue on {target}" if m == SWAP else name
+    text = f"Swap: the red stone becomes blue on {target}" if m == SWAP else name
     return MoveView(id=name, path=(name,), text=text, ghost=(target, "RB"[turn(s)]))
