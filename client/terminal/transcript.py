@@ -238,7 +238,7 @@ class Transcript:
             case Offered(seat=seat, what="next") if model.next_offer is not None:
                 advice = " Type accept or decline." if model.my_seat not in (None, seat) else ""
                 name = words.player_name(model, seat)
-                proposal = words.proposal_text(model.next_offer)
+                proposal = words.proposal_text(model.next_offer, model.clock)
                 self._output.report(f"{name} proposes the next game: {proposal}.{advice}")
             case Declined(seat=seat, what="next") if before.next_offer is not None:
                 is_own = before.next_offer.seat == seat

@@ -305,13 +305,16 @@ def points_of(halves: int) -> str:
     return str(halves // 2) if halves % 2 == 0 else f"{halves // 2 or ''}\u00bd"
 
 
-def proposal_text(offer: Proposal) -> str:
-    """A proposal of the next game: "Kalah (six houses), 5+3, with the sides swapped"."""
+def proposal_text(offer: Proposal, control: str | None = None) -> str:
+    """A proposal of the next game: "Kalah (six houses), 5+3, with the sides swapped".
+
+    `control` is the time control of the room, which stays if the proposal names none.
+    """
     sides = "on the same sides" if offer.seats == (0, 1) else "with the sides swapped"
     level = "" if offer.level is None else f", level {offer.level}"
     title = quoted(offer.title or offer.game or "")
     options = options_text(offer.options or {}, offer.options_text)
-    clock = ", without a clock" if offer.clock == "-" else clock_suffix(offer.clock)
+    clock = ", without a clock" if offer.clock == "-" else clock_suffix(offer.clock or control)
     return f"{title}{options}{clock}, {sides}{level}"
 
 

@@ -63,7 +63,7 @@ def _offers(model: Model) -> Iterator[Offer]:
             withdrawal = _withdrawal(model, "takeback")
             yield Offer("You ask to take a move back.", withdrawal, is_own=True)
     if (proposal := model.next_offer) is not None:
-        title = words.proposal_text(proposal)
+        title = words.proposal_text(proposal, model.clock)
         if proposal.seat != seat:
             name = words.player_name(model, proposal.seat)
             yield Offer(f"{name} proposes {title}.", _replies(model, "next"))

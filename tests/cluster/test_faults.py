@@ -130,10 +130,7 @@ def deaths_of_the_database(rounds: int) -> Faults:
 
 
 async def test_nodes_workers_the_broker_and_the_database_die(tmp_path: Path) -> None:
-    """Few faults of each kind in turn, on one cluster, which is slow to start.
-
-    The database dies first: after it the nodes read all their rooms again, which are few then.
-    """
+    """Few faults of each kind in turn, on one cluster, which is slow to start."""
     async with cluster(
         tmp_path, nodes=3, workers=1, settings=QUICK, games=GAME_IDS, forks=True
     ) as running:

@@ -408,15 +408,20 @@ def test_the_full_screen_gives_the_terminal_back(env: dict[str, str], url: str) 
         assert "Traceback" not in screen.text
 
 
-def test_a_client_in_a_pipe_that_hangs_up_ends_without_a_traceback(
-    env: dict[str, str], url: str
+@pytest.mark.parametrize(
+    "number", [signal.SIGHUP, pytest.param(signal.SIGTERM, marks=pytest.mark.long)]
+)
+def test_a_client_that_is_terminated_stops_its_server(
+    env: dict[str, str], number: signal.Signals
 ) -> None:
-    """SIGHUP ends it as SIGTERM and Ctrl-C do, which also end a server of its own."""
-    with on_pipes(plyroom("play", "tic-tac-toe", "--url", url), env) as screen:
+    with on_pipes(plyroom("play", "tic-tac-toe"), env) as screen:
         screen.expect("? Crosses to move")
-        screen.process.send_signal(signal.SIGHUP)
+        servers = servers_of(screen.process)
+        assert servers
+        screen.process.send_signal(number)
         assert screen.wait_for_end() == 1
         assert "Traceback" not in screen.text
+    assert all_end(servers)
 
 
 def test_a_client_that_is_killed_leaves_no_server_behind(env: dict[str, str]) -> None:

@@ -31,12 +31,13 @@ export async function openRules(game, title) {
 }
 
 /**
- * The rules as paragraphs. Blank lines separate them; without blank lines each line is a paragraph.
+ * The rules as paragraphs. Blank lines separate them; without blank lines a line that ends with a
+ * sentence ends a paragraph.
  * @param {string} rules
  * @returns {VNode[]}
  */
 export function drawRules(rules) {
     const text = rules.trim();
-    const paragraphs = /\n\s*\n/.test(text) ? text.split(/\n\s*\n/) : text.split("\n");
+    const paragraphs = /\n\s*\n/.test(text) ? text.split(/\n\s*\n/) : text.split(/(?<=[.:!?])\s*\n/);
     return paragraphs.map((paragraph) => h("p", null, paragraph.replace(/\s*\n\s*/g, " ")));
 }

@@ -65,13 +65,16 @@ test("the opponent's proposal of the next game is accepted by its version", () =
     assertEqual(neededParts(model, model.room).includes("opponent"), true);
 });
 
-test("a proposal names its time control if that is another one", () => {
+test("a proposal and an offer of a rematch name the time control, also one that stays", () => {
     const textWith = (clock) => actionsOf(modelWith({ proposals: [{ ...PROPOSAL, clock }] })).texts.find((text) => text.startsWith("Ben"));
     assertEqual(["300+3", "-", null].map(textWith), [
         "Ben proposes Othello (size 6), with 5+3 on the clock. Ben begins.",
         "Ben proposes Othello (size 6), without a clock. Ben begins.",
         "Ben proposes Othello (size 6). Ben begins.",
     ]);
+    const told = (state) => actionsOf(modelWith({ clock: "60+0", ...state })).texts.find((text) => text.startsWith("Ben"));
+    assertEqual(told({ proposals: [PROPOSAL] }), "Ben proposes Othello (size 6), with 1+0 on the clock. Ben begins.");
+    assertEqual(told({ offers: [1], may: ["accept"] }), "Ben offers a rematch, with 1+0 on the clock.");
 });
 
 test("one's own proposal can be withdrawn, and a spectator only reads it", () => {

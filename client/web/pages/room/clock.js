@@ -121,12 +121,13 @@ export class RoomClock {
     }
 
     /**
-     * The time control of the open proposal of the next game, if it is another one; "" otherwise.
+     * The time control of the proposed game, or of the next match of this one, in words.
      * @param {Room} room
      */
-    proposedControl({ next }) {
-        if (!next?.clock) return "";
-        return next.clock === "-" ? "without a clock" : `with ${controlText(next.clock)} on the clock`;
+    proposedControl({ next, clock }) {
+        const control = next?.clock ?? clock;
+        if (control === "-") return "without a clock";
+        return control ? `with ${controlText(control)} on the clock` : "";
     }
 
     /**

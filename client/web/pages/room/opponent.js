@@ -63,12 +63,12 @@ export class Opponent {
      * The open request for a takeback and the open offer. Between two people a spectator reads that they
      * watch.
      * @param {Room} room
-     * @param {string} [clock] the time control of a proposed game in words
+     * @param {string} [clock] the time control of a proposed game, or of the rematch, in words
      * @returns {Content}
      */
     drawOffers(room, clock = "") {
         if (!room.match) return null;
-        if (room.match.over) return [drawProposal(this.#app, room, clock), drawOffer(this.#app, room, "rematch", "rematch")];
+        if (room.match.over) return [drawProposal(this.#app, room, clock), drawOffer(this.#app, room, "rematch", "rematch", clock)];
         return [this.#drawWatching(room), drawTakebackRequest(this.#app, room), drawOffer(this.#app, room, "draw", "accept")];
     }
 
@@ -251,7 +251,7 @@ function drawTakebackRequest(app, room) {
  * The open proposal of the next game: "Ada proposes Othello. You begin."
  * @param {App} app
  * @param {Room} room
- * @param {string} clock its time control in words, "" if it is that of the room
+ * @param {string} clock its time control in words, "" without one
  * @returns {Content}
  */
 function drawProposal(app, room, clock) {
@@ -293,9 +293,10 @@ function firstText({ model }, room, first) {
  * @param {Room} room
  * @param {"draw" | "rematch"} noun what is offered
  * @param {"accept" | "rematch"} accept the command that accepts it
+ * @param {string} [clock] the time control of the rematch in words
  * @returns {Content}
  */
-function drawOffer(app, room, noun, accept) {
+function drawOffer(app, room, noun, accept, clock = "") {
     const { model } = app;
     const send = (/** @type {"accept" | "rematch" | "decline"} */ t) => () =>
         void app.command(t === "rematch" ? { t, room: room.id } : { t, room: room.id, what: noun });
@@ -303,7 +304,7 @@ function drawOffer(app, room, noun, accept) {
     const offerer = room.offers.find((seat) => seat !== mySeat(model));
     const decline = (/** @type {string} */ text) => h("button", { key: "decline", onclick: send("decline") }, text);
     if (offerer !== undefined && permits(model, "accept"))
-        return drawSentence(`${occupantName(room.seats[offerer])} offers a ${noun}.`, [
+        return drawSentence(`${occupantName(room.seats[offerer])} offers a ${noun}${clock && `, ${clock}`}.`, [
             h("button", { key: "accept", class: "main", onclick: send(accept) }, "Accept"),
             decline("Decline"),
         ]);
