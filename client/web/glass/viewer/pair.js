@@ -22,8 +22,7 @@ void loadStyleSheet("glass/viewer/pair.css").catch(() => {});
 /** Windows in which only one of the two trees is shown; pair.css has the same width. */
 const narrowWindow = matchMedia("(max-width: 759.98px)");
 /** The titles of the counts. */
-const ALONE = "Only here";
-const COUNTS = ["Nodes", "Leaves", "Cut-offs", ALONE, "Value"];
+const COUNTS = ["Nodes", "Leaves", "Cut-offs", "Only here", "Value"];
 /** The fields of a head in which two searches may differ. */
 const DIFFERING = /** @type {const} */ (["algorithm", "form", "depth", "order", "evaluator", "cut_off", "player", "fresh"]);
 
@@ -206,7 +205,7 @@ export class SearchPair {
             "table",
             { class: "card pair-counts", key: "counts" },
             h("caption", { class: "visually-hidden" }, "Both searches so far"),
-            h("thead", null, h("tr", null, h("td", null), COUNTS.map((title) => h("th", { key: title, scope: "col", title: title === ALONE ? "Nodes that only this search visits" : null }, title)))),
+            h("thead", null, h("tr", null, h("td", null), COUNTS.map((title) => h("th", { key: title, scope: "col", title: title === "Only here" ? "Nodes that only this search visits" : null }, title)))),
             h("tbody", null, names.map(row)),
         );
     }
