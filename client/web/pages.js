@@ -38,7 +38,6 @@ export const PAGES = [
             "lesson/lesson.css",
             "pages/lesson/figure.css",
             "pages/lesson/lesson.css",
-            "pages/lesson/print.css",
         ],
     ],
     [

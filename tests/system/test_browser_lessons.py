@@ -1,6 +1,7 @@
 """The lessons in a browser: what they show, the quiz, the exercises, the sheet, the frame."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import combinations
@@ -258,11 +259,16 @@ async def test_two_searches_are_in_view(chromium: Browser, server: ServerProcess
         await tree.locator(".node").first.wait_for()
         await expect(tree).not_to_be_in_viewport(ratio=0.9)
         value = ada.page.locator(".pair-counts tbody td:last-child").first
-        await expect(value).to_have_text("")
+        await expect(value).to_have_text("–")
         await ada.page.keyboard.press("ArrowRight")
         await expect(tree).to_be_in_viewport(ratio=0.9)
         await ada.page.keyboard.press("End")
         await expect(value).to_have_text("10")
+
+
+def right_verdict(question: QuizQuestion) -> re.Pattern[str]:
+    """The verdict after a right answer, which repeats the answer."""
+    return re.compile(rf"^✓ Right\. Your answer: .+\. {re.escape(question.reason)}$")
 
 
 async def test_a_quiz_is_answered_by_keyboard(chromium: Browser, server: ServerProcess) -> None:
@@ -281,7 +287,9 @@ async def test_a_quiz_is_answered_by_keyboard(chromium: Browser, server: ServerP
                 await quiz.locator("input").fill("")
                 hinted = 1
             await answer(ada.page, question, question.answer)
-            await expect(quiz.locator(".verdict")).to_have_text(f"✓ Right. {question.reason}")
+            await expect(quiz.locator(".verdict")).to_have_text(right_verdict(question))
+            if question is questions[0]:
+                await expect(quiz.locator(".score")).to_have_text("1 right so far")
             await expect(quiz.locator(".next")).to_be_focused()
             await ada.page.keyboard.press("Enter")
         score = f"{len(questions)} of {len(questions)} right, 1 with a hint"
@@ -306,6 +314,7 @@ async def test_the_exercises_are_solved_on_a_phone(
         check = figure.get_by_role("button", name="Check")
         await check.tap()
         await expect(figure.locator(".hints li")).to_have_count(6)
+        await expect(figure.locator(".verdict")).to_contain_text("0 of 6 are right, 6 missing.")
         await expect(page.locator(".glass-viewer")).to_have_count(0)
         for label, value in (
             *(("Alpha at C2", "25"), ("Beta at C2", "20")),
@@ -341,6 +350,8 @@ async def test_the_exercises_are_solved_on_a_phone(
         await expect(listing).to_contain_text("✗ Not this line.")
         await listing.get_by_role("button", name="minimax(q, is_max)").tap()
         await expect(listing).to_contain_text("✓ Right. is_max is handed on unchanged")
+        lines = listing.locator(".listing")
+        assert await lines.evaluate("(list) => list.scrollWidth <= list.clientWidth")
         await assert_fits(ada, in_height=False)
 
         await page.evaluate(OPEN, "/learn/move-order")
@@ -466,6 +477,8 @@ async def check_pages(person: Person) -> None:
     await page.get_by_role("button", name="Run the listings on it").click()
     own = page.locator(".printed").first.get_by_role("row", name="Your tree")
     await expect(own.locator("td")).to_have_text(["8", "4", "7", "7"])
+    await page.get_by_role("button", name="Show the first").click()
+    await expect(own).to_be_in_viewport()
     await page.get_by_label("A tree of your own").fill("max(A: min(7, 4")
     await page.get_by_role("button", name="Run the listings on it").click()
     await expect(page.locator(".own-tree [role=alert]")).to_be_visible()
@@ -543,7 +556,7 @@ async def test_every_quiz_is_answered(chromium: Browser, server: ServerProcess, 
         await quiz.get_by_role("button", name="Start the quiz").tap()
         for question in questions:
             await answer(ada.page, question, question.answer)
-            await expect(quiz.locator(".verdict")).to_have_text(f"✓ Right. {question.reason}")
+            await expect(quiz.locator(".verdict")).to_have_text(right_verdict(question))
             await quiz.locator(".next").tap()
         count = len(questions)
         await expect(quiz.locator(".end .text")).to_have_text(f"{count} of {count} right.")

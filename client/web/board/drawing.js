@@ -455,7 +455,7 @@ function drawLabels({ labels }) {
         "g",
         { class: "labels", "aria-hidden": "true" },
         labels.map(({ x, y, text, size, inside }) =>
-            h("text", { x, y, dy: inside ? ".8em" : ".35em", "--size": `${(0.6 * size).toFixed(2)}px`, class: inside ? "inside" : null }, text),
+            h("text", { x, y, dy: inside ? ".8em" : ".28em", "--size": `${(0.6 * size).toFixed(2)}px`, class: inside ? "inside" : null }, text),
         ),
     );
 }

@@ -138,7 +138,7 @@ export class LessonRuns {
                         "button",
                         {
                             key: index,
-                            "aria-pressed": String(beside === null && index === run),
+                            "aria-pressed": String(index === run || index === beside),
                             onclick: () => this.#show({ run: index, beside: null, step: null }),
                         },
                         caption,
@@ -200,7 +200,8 @@ export class LessonRuns {
         const left = this.traceOf(run);
         const right = this.traceOf(beside);
         if (left === null || right === null || this.#Pair === null) return null;
-        return new this.#Pair({ app, left, right, step, onStep, isReadOnly });
+        const names = [run, beside].map((index) => this.#options.runs[index].caption);
+        return new this.#Pair({ app, left, right, names, step, onStep, isReadOnly });
     }
 
     #forgetViewer() {

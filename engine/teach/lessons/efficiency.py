@@ -47,8 +47,8 @@ of half the depth takes. This tree has three moves at every node and four plies:
         ),
     ),
     exercise=Ordering(
-        "In this order alpha-beta searches every leaf. Move the branches and the leaves so that "
-        "it skips as many leaves as possible.",
+        "In the first order alpha-beta searches every leaf. Move the branches and the leaves so "
+        "that it skips as many leaves as possible.",
         UNORDERED,
     ),
     compares=(0, 2),

@@ -139,7 +139,7 @@ the value that MIN can already be sure of. Answer on paper first:""",
     ),
     commands=("Check your answers with --quiz. The solution: --log steps.",),
     exercise=Figure(
-        "Alpha-beta goes through this tree from the left to the right. Complete the figure.",
+        "Complete the figure.",
         run="pruned",
         gaps="C2",
     ),

@@ -18,10 +18,10 @@ TWO_ROWS = AtPosition("sticks", "1-2-0 second")
 STICKS = Lesson(
     title="Sticks",
     summary="A real game that is small enough to follow every step.",
-    page="""Of rows of 1, 2 and 3 sticks the opponent has just taken the third. A move
-takes sticks from one row (2x1: one from row 2); the player who has to take the last
-stick loses. A loss is -1, a win 101, and a guess in between is random; three plies
-reach the end here.""",
+    page="""There were rows of 1, 2 and 3 sticks, and the opponent has just taken all
+of row 3. A move takes sticks from one row (2x1: one from row 2); the player who has to
+take the last stick loses. A loss is worth -1 and a win 101; an estimate is a random number
+between them, but here three plies reach the end.""",
     look_for=(
         "1x1 loses: the reply 2x1 leaves us the last stick. 2x1 loses too: after the reply 1x1 "
         "the window is empty, and the other reply is skipped. 2x2 wins.",

@@ -45,7 +45,11 @@ PAIRS = (
     ("Alpha-beta and minimax", {"algorithm": "alphabeta"}, {"algorithm": "minimax"}),
     ("Best order and worst", {"algorithm": "alphabeta", "order": "best"}, {"order": "worst"}),
     ("Fail-hard and fail-soft", {"algorithm": "fail-hard"}, {"algorithm": "fail-soft"}),
-    ("One bound, later and early", {"algorithm": "one-bound"}, {"algorithm": "one-bound-early"}),
+    (
+        "One bound, tested late and early",
+        {"algorithm": "one-bound"},
+        {"algorithm": "one-bound-early"},
+    ),
     ("Average and minimax", {"algorithm": "average"}, {"algorithm": "minimax"}),
 )
 #: The fields of a request that have the defaults of a plan.

@@ -107,7 +107,8 @@ test("a cut edge is crossed and has the number of nodes that were never visited,
     draw(step + 1);
     assertEqual(cuts(), ["3", "7"]);
     draw(1, true);
-    assertEqual([box.querySelectorAll(".nodes > g").length, box.querySelectorAll(".edge").length], [1, 0]);
+    assertEqual([...box.querySelectorAll(".nodes > g .value")].map(({ textContent }) => textContent), ["?"]);
+    assertEqual([box.querySelectorAll(".nodes > g").length, box.querySelectorAll(".edge").length], [2, 1]);
     draw(1);
     assertEqual(box.querySelectorAll(".nodes > .future").length, trace.count - 1 + 4);
 });

@@ -144,9 +144,18 @@ export function drawItems(scene, layout, drawn, tabStop) {
     const context = { ...scene, differs: isDifferent, tabStop, widths: shapeWidths(scene.trace), best: bestRows(scene) };
     const edges = [];
     const shapes = [];
+    /** The parents whose hidden children have their mark. @type {Set<Item>} */
+    const marked = new Set();
     for (const item of layout.items) {
         const parent = item.parent < 0 ? null : layout.items[item.parent];
-        if (isHidden(scene, item, parent)) continue;
+        if (isHidden(scene, item, parent)) {
+            // One mark for all: their number would tell whether they are cut off.
+            if (!parent || parent.cut || !state.isOnPath(parent.node.row) || marked.has(parent)) continue;
+            marked.add(parent);
+            edges.push(drawEdge(context, item, parent));
+            shapes.push(drawUnknown(item));
+            continue;
+        }
         const { nodes } = drawItem(context, item, parent, drawn);
         if (parent) edges.push(nodes[1]);
         shapes.push(nodes[0]);
@@ -173,6 +182,20 @@ function isHidden({ state, hidesFuture }, { node, cut }, parent) {
     if (!hidesFuture) return false;
     if (cut) return !state.hasSkipped(node.row);
     return parent !== null && !state.isEntered(node.row < 0 ? node.hidden[0] : node.row);
+}
+
+/**
+ * The mark for the hidden children of a node.
+ * @param {Item} item the first of them
+ */
+function drawUnknown({ key, x, y }) {
+    const width = MIN_LEAF_WIDTH;
+    return h(
+        "g",
+        { key, class: "node future", transform: `translate(${round(x)} ${y})` },
+        h("rect", { class: "shape", x: -width / 2, y: SHAPE_Y, width, height: LEAF_HEIGHT, rx: 3, "stroke-dasharray": "4 3" }),
+        h("text", { class: "value", y: SHAPE_Y + valueY("leaf") }, "?"),
+    );
 }
 
 /**

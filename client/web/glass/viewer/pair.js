@@ -33,6 +33,7 @@ const DIFFERING = /** @type {const} */ (["algorithm", "form", "depth", "order", 
  * @property {Pick<App, "update" | "announce">} app
  * @property {SearchTrace} left a complete trace
  * @property {SearchTrace} right a complete trace of the same position
+ * @property {string[]} [names] of the searches, by default those of the fields in which they differ
  * @property {number | null} [step]
  * @property {(moment: number) => void} [onStep]
  * @property {View} [view]
@@ -72,7 +73,7 @@ export class SearchPair {
     #redraw;
 
     /** @param {PairOptions} options */
-    constructor({ app, left, right, step = null, onStep, view, onView, isReadOnly = false }) {
+    constructor({ app, left, right, names: given, step = null, onStep, view, onView, isReadOnly = false }) {
         this.left = left;
         this.right = right;
         this.#app = app;
@@ -82,7 +83,7 @@ export class SearchPair {
         const isAlone = [(/** @type {number} */ row) => walk.isOnlyLeft(row), (/** @type {number} */ row) => walk.isOnlyRight(row)];
         this.#halves = [new Half(left, isAlone[0]), new Half(right, isAlone[1])];
         const [leftStep, rightStep] = walk.at(this.#moment);
-        const names = (this.names = namesOf(left.head, right.head));
+        const names = (this.names = given ?? namesOf(left.head, right.head));
         const viewer = (/** @type {SearchTrace} */ trace, /** @type {0 | 1} */ side, /** @type {number} */ shown) =>
             new SearchViewer({
                 app,
@@ -196,7 +197,7 @@ export class SearchPair {
                 leaves,
                 cuts,
                 half?.aloneBefore[visited] ?? 0,
-                states[side]?.isLeft(0) ? valueText(half?.trace.end?.value ?? null) : "",
+                states[side]?.isLeft(0) ? valueText(half?.trace.end?.value ?? null) : "–",
             ];
             return h("tr", { key: side }, h("th", { scope: "row" }, name), cells.map((cell, i) => h("td", { key: i }, cell)));
         };
@@ -204,7 +205,7 @@ export class SearchPair {
             "table",
             { class: "card pair-counts", key: "counts" },
             h("caption", { class: "visually-hidden" }, "Both searches so far"),
-            h("thead", null, h("tr", null, h("td", null), COUNTS.map((title) => h("th", { key: title, scope: "col" }, title)))),
+            h("thead", null, h("tr", null, h("td", null), COUNTS.map((title) => h("th", { key: title, scope: "col", title: title === "Only here" ? "Nodes that only this search visits" : null }, title)))),
             h("tbody", null, names.map(row)),
         );
     }

@@ -61,12 +61,13 @@ export function rightCount({ answers }) {
 }
 
 /**
- * The progress in words, or "" before the first answer: "4 of 6 right, 1 with a hint".
+ * The progress in words, or "" before the first answer: "2 right so far", then "4 of 6 right, 1 with a hint".
  * @param {LessonProgress} progress
  */
 export function progressText(progress) {
     const outcomes = Object.values(progress.answers);
     if (outcomes.length === 0) return "";
     const hinted = outcomes.filter((outcome) => outcome === "hinted").length;
-    return `${rightCount(progress)} of ${progress.count} right${hinted > 0 ? `, ${hinted} with a hint` : ""}`;
+    const right = rightCount(progress);
+    return `${outcomes.length < progress.count ? `${right} right so far` : `${right} of ${progress.count} right`}${hinted > 0 ? `, ${hinted} with a hint` : ""}`;
 }

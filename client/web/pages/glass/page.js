@@ -40,7 +40,7 @@ export class GlassPage {
     #share = null;
     /** The first and the second search. @type {[Run, Run]} */
     #runs;
-    /** The searches of the shown lesson. @type {{lesson: string, runs: LessonRun[]} | null} */
+    /** The title and the searches of the shown lesson. @type {{lesson: string, title: string, runs: LessonRun[]} | null} */
     #lesson = null;
     /** The match of the address, if it is running. @type {StoredMatch | null} */
     #running = null;
@@ -87,7 +87,7 @@ export class GlassPage {
     }
 
     title() {
-        const title = this.#runs[0].trace?.head.title;
+        const title = this.#subjectTitle;
         return title ? `${title} – Glass box – Plyroom` : "Glass box – Plyroom";
     }
 
@@ -132,12 +132,20 @@ export class GlassPage {
         const { lesson } = this.#state;
         if (lesson === null || this.#lesson?.lesson === lesson) return;
         try {
-            this.#lesson = { lesson, runs: (await readLesson(lesson)).runs };
+            const { title, runs } = await readLesson(lesson);
+            this.#lesson = { lesson, title, runs };
             this.#search();
         } catch (error) {
             this.#app.toast(sentenceOf(error instanceof Error ? error.message : String(error)));
         }
         this.#app.update();
+    }
+
+    /** What is searched: the lesson, or the title of the search. */
+    get #subjectTitle() {
+        const { lesson } = this.#state;
+        const head = this.#runs[0].trace?.head;
+        return head && lesson !== null && this.#lesson?.lesson === lesson ? this.#lesson.title : head?.title;
     }
 
     /** The state of the first search; that of a lesson's search has its subject and fields. */
@@ -251,7 +259,8 @@ export class GlassPage {
 
     #drawHead() {
         const head = this.#runs[0].trace?.head;
-        const what = !head ? "" : this.#pair ? `${head.title}: ${this.#pair.names.join(" and ")}` : describeSearch(head);
+        const title = this.#subjectTitle ?? "";
+        const what = !head ? "" : this.#pair ? `${title}: ${this.#pair.names.join(" and ")}` : describeSearch({ ...head, title });
         const { match, ply } = this.#state;
         const isOpen = this.#isFormOpen;
         const toggle = () => {
@@ -320,6 +329,9 @@ export class GlassPage {
             runs.map((run) => (run.error || run.isRunning ? null : drawTruncated(run.trace?.end ?? null, run.trace?.count ?? 0))),
             runs[0]?.isStale ? h("p", { class: "muted", key: "stale" }, "The tree below is that of the last search that succeeded.") : null,
             isRunning ? h("p", { class: "muted running" }, "Searching…") : null,
+            failed.length === 0 && !runs[0]?.trace && runs[0]?.error
+                ? h("p", { class: "muted" }, "No search yet: correct the marked field of the form.")
+                : null,
         );
     }
 

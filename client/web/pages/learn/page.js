@@ -50,7 +50,7 @@ export class LearnPage extends ReadPage {
                 h(
                     "p",
                     { class: "muted" },
-                    "In a course: a lesson that names a text means one of five lectures on game search, the game of sticks (000), a board that maps (001), negamax (002), look-ahead and averages (003), state machines and the coin friends (004). If a printed algorithm gives you another number, see ",
+                    "The numbers 000 to 004 in a lesson name one of five lectures on game search: the game of sticks (000), a board with map (001), negamax (002), look-ahead and averages (003), state machines and the coin friends (004). If a printed algorithm gives you another number, see ",
                     h("a", { href: "/listings" }, "the printed listings, and what to correct in them"),
                     ".",
                 ),
@@ -108,6 +108,14 @@ export class LearnPage extends ReadPage {
 }
 
 /**
+ * A title, in which "H_L" has its subscript.
+ * @param {string} title
+ */
+function drawTitle(title) {
+    return title.split(/_(\w)/).map((part, index) => (index % 2 ? h("sub", { key: index }, part) : part));
+}
+
+/**
  * @param {LessonSummary} lesson
  * @param {number} number in the recommended order
  */
@@ -127,7 +135,7 @@ function drawLesson({ name, title, summary, is_exercise, nodes }, number) {
                 height: 132,
                 loading: number > 8 ? "lazy" : null,
             }),
-            h("span", { class: "name" }, `${number}. ${title}`),
+            h("span", { class: "name" }, `${number}. `, drawTitle(title)),
             h("span", { class: "summary" }, summary),
             h(
                 "span",

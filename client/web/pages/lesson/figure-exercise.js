@@ -56,7 +56,7 @@ export class FigureExercise {
         return h(
             "form",
             { class: "figure-exercise", onsubmit: submit },
-            h("p", null, text, " A click on a leaf crosses it out: it is never seen."),
+            h("p", null, text, " Click the leaves that the search never sees; click again to undo."),
             drawFigure({
                 root,
                 label: "The figure",
@@ -71,6 +71,7 @@ export class FigureExercise {
                 this.#checks > 0 && !this.isSolved && !this.#isSolutionShown
                     ? h("button", { type: "button", onclick: () => this.#showSolution() }, "Show the solution")
                     : null,
+                this.#drawCrossed(),
             ),
             this.#drawVerdict(),
         );
@@ -106,7 +107,7 @@ export class FigureExercise {
             this.#checked = null;
             this.#app.update();
         };
-        const invalid = this.#checked !== null && !this.#checked[index];
+        const invalid = this.#checked !== null && !this.#checked[index] && !this.#isMissing(index);
         if (kind === "choice")
             return h(
                 "select",
@@ -123,10 +124,28 @@ export class FigureExercise {
         });
     }
 
+    /** The crossed leaves, and after a check whether they are right. */
+    #drawCrossed() {
+        const { questions } = this.#body;
+        const index = questions.findIndex(({ kind }) => kind === "names");
+        if (index < 0 || this.#checked === null) return null;
+        return h("span", { class: "muted" }, `${questions[index].text}: ${[...this.#crossed].join(", ") || "none"} `, this.#drawMark(index));
+    }
+
+    /**
+     * Whether a question has no answer.
+     * @param {number} index
+     */
+    #isMissing(index) {
+        if (this.#checked?.[index]) return false;
+        return this.#body.questions[index]?.kind === "names" ? this.#crossed.size === 0 : (this.#texts[index] ?? "").trim() === "";
+    }
+
     /** @param {number} index */
     #drawMark(index) {
         const isRight = this.#checked?.[index];
         if (isRight === undefined) return h("span", { class: "mark" });
+        if (this.#isMissing(index)) return h("span", { class: "mark muted", title: "missing" }, "?");
         return h("span", { class: `mark ${isRight ? "is-right" : "is-wrong"}` }, isRight ? "✓" : "✗");
     }
 
@@ -144,13 +163,16 @@ export class FigureExercise {
         }
         if (this.#isSolutionShown) return h("p", { class: "muted", role: "status" }, "This is the solution; the reasons are below.");
         const wrong = questions.filter((_, index) => !this.#checked?.[index]);
+        const right = questions.length - wrong.length;
+        const missing = questions.filter((_, index) => this.#isMissing(index)).length;
+        const isWrong = right + missing < questions.length;
         return h(
             "div",
             { class: "outcome", key: "wrong" },
             h(
                 "p",
-                { class: "verdict is-wrong", role: "status" },
-                h("strong", null, `✗ ${questions.length - wrong.length} of ${questions.length} are right.`),
+                { class: ["verdict", isWrong && "is-wrong"], role: "status" },
+                h("strong", null, `${isWrong ? "✗ " : ""}${right} of ${questions.length} ${right === 1 ? "is" : "are"} right${missing > 0 ? `, ${missing} missing` : ""}.`),
                 " Hints for the others:",
             ),
             h(

@@ -5,7 +5,7 @@
  * @import {Question} from "./answers.js"
  * @import {FigureNode} from "./figure.js"
  * @import {FigureExerciseBody} from "./figure-exercise.js"
- * @import {ListingLine} from "./listing-exercise.js"
+ * @import {ListingLine} from "../../lesson/listing.js"
  * @import {QuizBody} from "./practice.js"
  * @import {SearchTrace} from "../../glass/trace/trace.js"
  * @import {Content, VNode} from "../../shell/elements.js"

@@ -2,11 +2,12 @@
  * The exercise with a listing, of which a line is at fault: the reader chooses a line.
  *
  * @import {VNode} from "../../shell/elements.js"
+ * @import {ListingLine} from "../../lesson/listing.js"
  */
 
+import { indentOf } from "../../lesson/listing.js";
 import { h } from "../../shell/elements.js";
 
-/** A line: its parts, each with whether it was added, and whether it is at fault. @typedef {{parts: [string, boolean][], is_fault: boolean}} ListingLine */
 /** @typedef {{kind: "listing", text: string, lines: ListingLine[], reason: string}} ListingExerciseBody */
 
 export class ListingExercise {
@@ -45,12 +46,13 @@ export class ListingExercise {
      * @param {ListingLine} line
      * @param {number} index
      */
-    #drawLine({ parts, is_fault }, index) {
+    #drawLine(line, index) {
+        const { parts, is_fault } = line;
         const isChosen = this.#chosen === index;
         const isMarked = is_fault && (isChosen || this.#isShown);
         return h(
             "li",
-            { key: index, class: isMarked && "fault" },
+            { key: index, class: isMarked && "fault", "--indent": indentOf(line) },
             h(
                 "button",
                 { "aria-pressed": String(isChosen), onclick: () => this.#choose(index) },

@@ -118,18 +118,19 @@ export class OrderExercise {
     #drawResult(leaves) {
         const { least_leaves, all_leaves } = this.#body;
         const isBest = leaves <= least_leaves;
+        const isBetter = leaves < all_leaves;
         const counted = `Alpha-beta sees ${leaves} of ${all_leaves} leaves.`;
         const advice =
-            leaves === all_leaves
+            !isBetter
                 ? "Nothing is cut off. Which branch has the greatest value for MAX? It belongs first."
                 : "At a MIN node, the leaf that is small enough belongs first.";
         return h(
             "p",
-            { class: `verdict ${isBest ? "is-right" : "is-wrong"}`, role: "status" },
-            h("strong", null, `${isBest ? "✓" : "✗"} ${counted} `),
+            { class: ["verdict", isBest ? "is-right" : isBetter ? null : "is-wrong"], role: "status" },
+            h("strong", null, `${isBest ? "✓ " : isBetter ? "" : "✗ "}${counted} `),
             isBest
                 ? `No order needs fewer: the least possible is ${least_leaves}.`
-                : `The least possible is ${least_leaves}. ${advice}`,
+                : `${isBetter ? "Better, but the" : "The"} least possible is ${least_leaves}. ${advice}`,
         );
     }
 

@@ -49,6 +49,7 @@ export class LessonPage {
     }
 
     start() {
+        void loadStyleSheet("pages/lesson/print.css").catch(() => {});
         void this.#load();
     }
 

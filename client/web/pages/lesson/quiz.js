@@ -37,6 +37,8 @@ export class Quiz {
     #tries = 0;
     /** The outcome of this question; null while it is open. @type {Outcome | null} */
     #outcome = null;
+    /** The reader's last answer to this question. @type {Answer | null} */
+    #given = null;
     /** The message if an answer cannot be read. @type {string | null} */
     #problem = null;
     /** The content of the field. */
@@ -195,7 +197,7 @@ export class Quiz {
                 state,
                 view: "window",
                 ...select,
-                hidesFuture: isOpen,
+                hidesFuture: true,
                 label: "The search at this question",
                 onToggle: (/** @type {number} */ row, /** @type {boolean} */ isToOpen) => {
                     (isToOpen ? this.#opened : this.#closed).add(row);
@@ -306,6 +308,7 @@ export class Quiz {
                           "p",
                           { class: `verdict is-${this.#outcome}`, role: "status" },
                           h("strong", null, this.#outcome === "wrong" ? "✗ Not right. " : "✓ Right. "),
+                          this.#givenText(),
                           question.reason,
                       ),
                       h(
@@ -315,6 +318,14 @@ export class Quiz {
                       ),
                   ),
         ];
+    }
+
+    /** The reader's answer, which its buttons or its field no longer show. */
+    #givenText() {
+        const given = this.#given;
+        if (given === true || given === false) return `Your answer: ${given ? "Yes" : "No"}. `;
+        if (Array.isArray(given)) return `Your answer: ${given.join(", ") || "none"}. `;
+        return `Your answer: ${String(given).replace("-", "−").replace("Infinity", "∞")}. `;
     }
 
     #drawEnd() {
@@ -341,6 +352,7 @@ export class Quiz {
         const question = this.#question;
         if (!question || this.#outcome !== null) return;
         this.#problem = null;
+        this.#given = answer;
         if (isRight(question, answer)) return this.#finish(this.#hasHint ? "hinted" : "right");
         this.#tries += 1;
         if (this.#tries > 1 || question.kind === "yes_no") return this.#finish("wrong");

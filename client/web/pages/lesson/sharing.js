@@ -44,7 +44,7 @@ export class LessonSharing {
             "section",
             { class: "card sharing", id: "sharing", "aria-label": "Share this lesson" },
             h("div", { class: "links" }, this.#share.drawLarge()),
-            h("p", null, "In a page of your own, such as a course: the lesson without cookies, to step through."),
+            h("p", null, "To show the lesson in a page of your own, such as that of a course, paste this HTML. It sets no cookies."),
             this.#drawCode(title),
         );
     }

@@ -89,6 +89,6 @@ export class StatementsExercise {
         const open = statements.length - this.#answers.size;
         if (open > 0) return open === 1 ? "One statement has no answer yet." : `${open} statements have no answer yet.`;
         const right = statements.filter(({ is_true }, index) => this.#answers.get(index) === is_true).length;
-        return right === statements.length ? "All right. The model solution is below." : `${right} of ${statements.length} answers are right.`;
+        return right === statements.length ? "All right. The model solution is below." : `${right} of ${statements.length} answers ${right === 1 ? "is" : "are"} right.`;
     }
 }

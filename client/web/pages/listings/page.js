@@ -4,14 +4,15 @@
  *
  * @import {Page} from "../../shell/app.js"
  * @import {Content, VNode} from "../../shell/elements.js"
+ * @import {ListingLine} from "../../lesson/listing.js"
  */
 
+import { indentOf } from "../../lesson/listing.js";
 import { readListings, runListings } from "../../glass/trace/requests.js";
 import { h } from "../../shell/elements.js";
 import { ReadPage } from "../../ui/reading/read-page.js";
 import { countText } from "../../shell/words.js";
 
-/** A line: its parts, each with whether it was added, and whether it is at fault. @typedef {{parts: [string, boolean][], is_fault: boolean}} ListingLine */
 /** @typedef {number | string | null} Value */
 /** @typedef {{value: Value, visits: number, error: string, right_value: Value, right_visits: number}} Result */
 /** @typedef {{name: string, text: string, title: string, lesson: string, fault: string, correction: string, lines: ListingLine[], results: Result[]}} Listing */
@@ -66,7 +67,7 @@ export class ListingsPage extends ReadPage {
             h(
                 "p",
                 { class: "lesson-text" },
-                "Lectures have typing errors. Who types one of these listings gets another number than the text says. Each runs here as it is typed, beside the right search. What had to be added to let it run is grey, the line at fault is marked.",
+                "Lectures have typing errors. Whoever types in one of these listings gets a different number from the one in the text. Each runs here as it is typed, beside the right search. What had to be added to let it run is grey, the line at fault is marked.",
             ),
             this.#drawBody(),
         );
@@ -113,8 +114,16 @@ export class ListingsPage extends ReadPage {
                 oninput: type,
             }),
             this.#problem === null ? null : h("p", { class: "field-error", id: "own-tree-problem", role: "alert" }, this.#problem),
-            h("p", { class: "buttons" }, h("button", { class: "main", "aria-disabled": this.#isRunning }, this.#isRunning ? "Running…" : "Run the listings on it")),
+            h("p", { class: "buttons" }, h("button", { class: "main", "aria-disabled": this.#isRunning }, this.#isRunning ? "Running…" : "Run the listings on it"), this.#drawDone()),
         );
+    }
+
+    /** Where the results are, which may be out of view. */
+    #drawDone() {
+        if (!this.#own) return null;
+        const [first] = Object.keys(this.#own);
+        const show = () => document.getElementById(`own-${first}`)?.scrollIntoView({ block: "center" });
+        return [h("span", { class: "muted", key: "done" }, "Done: see the last row of each table."), h("button", { class: "small", type: "button", key: "show", onclick: show }, "Show the first")];
     }
 
     /**
@@ -128,7 +137,7 @@ export class ListingsPage extends ReadPage {
             "section",
             { class: "card printed", key: name, "aria-labelledby": `listing-${name}` },
             h("h2", { id: `listing-${name}` }, `${text}: ${title}`),
-            h("ol", { class: "listing", tabindex: 0 }, lines.map(drawLine)),
+            h("ol", { class: "listing" }, lines.map(drawLine)),
             h(
                 "div",
                 { class: "about" },
@@ -138,8 +147,8 @@ export class ListingsPage extends ReadPage {
                     "table",
                     null,
                     h("caption", { class: "visually-hidden" }, `What ${title} gives`),
-                    h("thead", null, h("tr", null, ["Tree", "Typed", "Right", "Visits", "Right"].map((head, index) => h("th", { key: index, scope: "col" }, head)))),
-                    h("tbody", null, rows, own ? drawResult("Your tree", own) : null),
+                    h("thead", null, h("tr", null, ["Tree", "Value typed", "Value right", "Visits typed", "Visits right"].map((head, index) => h("th", { key: index, scope: "col" }, head)))),
+                    h("tbody", null, rows, own ? drawResult("Your tree", own, `own-${name}`) : null),
                 ),
                 [...new Set([...results, ...(own ? [own] : [])].map(({ error }) => error).filter(Boolean))].map((error) =>
                     h("p", { key: error, class: "muted" }, `${error}.`),
@@ -153,10 +162,11 @@ export class ListingsPage extends ReadPage {
  * @param {ListingLine} line
  * @param {number} index
  */
-function drawLine({ parts, is_fault }, index) {
+function drawLine(line, index) {
+    const { parts, is_fault } = line;
     return h(
         "li",
-        { key: index, class: is_fault && "fault" },
+        { key: index, class: is_fault && "fault", "--indent": indentOf(line) },
         h("code", null, parts.map(([text, isAdded], place) => (isAdded ? h("span", { key: place, class: "added" }, text) : text))),
         is_fault ? h("span", { class: "visually-hidden" }, " (at fault)") : null,
     );
@@ -166,14 +176,15 @@ function drawLine({ parts, is_fault }, index) {
  * A row of results; what differs from the right search is marked.
  * @param {string} tree
  * @param {Result} result
+ * @param {string | null} [id]
  * @returns {VNode}
  */
-function drawResult(tree, { value, visits, error, right_value, right_visits }) {
+function drawResult(tree, { value, visits, error, right_value, right_visits }, id = null) {
     const isWrong = error !== "" || value !== right_value;
     const isLong = error === "" && visits > right_visits;
     return h(
         "tr",
-        { key: tree },
+        { key: tree, id },
         h("th", { scope: "row" }, tree),
         h("td", { class: isWrong && "wrong" }, error ? error.split(":")[0] : numberText(value)),
         h("td", null, numberText(right_value)),
