@@ -81,7 +81,6 @@ LONGEST = {
     "system/test_resend.py": "function",
     "engine/test_connect_four_top_level.py": "function",
     "engine/games/test_draughts_tables.py": "function",
-    "test_imports.py": "function",
 }
 
 #: The time limit of a test that compiles all searches, in seconds.

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -40,9 +41,31 @@ def test_imports_point_one_way() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@cache
+def import_nodes(source: str) -> list[ast.AST]:
+    """Returns the imports of a source, also those within functions, and its calls.
+
+    Only a source that has the word `import_module` is searched for calls: imports are statements,
+    and most nodes of a source are within expressions.
+    """
+    kinds = (ast.Import, ast.ImportFrom, ast.Call)
+    if "import_module" in source:
+        return [node for node in ast.walk(ast.parse(source)) if isinstance(node, kinds)]
+    found: list[ast.AST] = []
+    ahead: list[ast.AST] = [ast.parse(source)]
+    while ahead:
+        node = ahead.pop()
+        if isinstance(node, kinds):
+            found.append(node)
+        for name in ("body", "orelse", "finalbody", "handlers", "cases"):
+            inner = getattr(node, name, ())
+            ahead += inner if isinstance(inner, list) else ()
+    return found
+
+
 def forbidden_imports(source: str) -> Iterator[str]:
     """Yields relative imports, and imports of one of our packages as a whole."""
-    for node in ast.walk(ast.parse(source)):
+    for node in import_nodes(source):
         match node:
             case ast.Import(names=names):
                 for name in names:
@@ -52,24 +75,12 @@ def forbidden_imports(source: str) -> Iterator[str]:
                 yield f"line {node.lineno}: a relative import"
 
 
-def test_our_packages_are_never_imported_as_a_whole() -> None:
-    """Our own packages are never imported whole, as in `import engine`.
-
-    `from engine.game import Game` and `from server.protocol import messages as wire` are right.
-    """
-    forbidden = {
-        str(path.relative_to(ROOT)): list(forbidden_imports(path.read_text("utf-8")))
-        for path in SOURCES
-    }
-    assert {path: lines for path, lines in forbidden.items() if lines} == {}
-
-
 def imported_modules(source: str) -> Iterator[str]:
     """Yields the modules that a source imports anywhere, and what it may import of a package.
 
     That includes the imports within functions, for type checkers only, and by `import_module`.
     """
-    for node in ast.walk(ast.parse(source)):
+    for node in import_nodes(source):
         match node:
             case ast.Import(names=names):
                 yield from (name.name for name in names)
@@ -97,16 +108,6 @@ def circle_of(sources: dict[str, str]) -> list[str]:
     return []
 
 
-def test_no_modules_import_each_other_in_a_circle() -> None:
-    """No module imports itself through others, not even within a function or for type checkers."""
-    sources = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts): path.read_text("utf-8")
-        for path in SOURCES
-        if path.relative_to(ROOT).parts[0] != "tests"
-    }
-    assert circle_of(sources) == []
-
-
 @pytest.mark.parametrize(
     "source",
     [
@@ -130,7 +131,7 @@ def imports_of_tests(source: str) -> list[int]:
     """Returns the lines that import from `tests`."""
     return [
         node.lineno
-        for node in ast.walk(ast.parse(source))
+        for node in import_nodes(source)
         if (isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "tests")
         or (
             isinstance(node, ast.Import)
@@ -139,13 +140,22 @@ def imports_of_tests(source: str) -> list[int]:
     ]
 
 
-def test_nothing_that_is_installed_imports_the_tests() -> None:
-    """client, engine, migrations and server do not import `tests`, which the wheel leaves out."""
-    installed = [path for path in SOURCES if path.relative_to(ROOT).parts[0] != "tests"]
-    imports = {
-        str(path.relative_to(ROOT)): imports_of_tests(path.read_text("utf-8")) for path in installed
-    }
-    assert {path: lines for path, lines in imports.items() if lines} == {}
+def test_all_modules_import_as_they_may() -> None:
+    """Three promises about the imports of every module, in one reading of all sources.
+
+    - Our own packages are never imported whole, as in `import engine`; `from engine.game import
+      Game` and `from server.protocol import messages as wire` are right.
+    - No module imports itself through others, not even within a function or for type checkers.
+    - client, engine, migrations and server do not import `tests`, which the wheel leaves out.
+    """
+    sources = {path.relative_to(ROOT): path.read_text("utf-8") for path in SOURCES}
+    forbidden = {str(path): list(forbidden_imports(source)) for path, source in sources.items()}
+    assert {path: lines for path, lines in forbidden.items() if lines} == {}
+    installed = {path: source for path, source in sources.items() if path.parts[0] != "tests"}
+    modules = {".".join(path.with_suffix("").parts): source for path, source in installed.items()}
+    assert circle_of(modules) == []
+    tests = {str(path): imports_of_tests(source) for path, source in installed.items()}
+    assert {path: lines for path, lines in tests.items() if lines} == {}
 
 
 @pytest.mark.parametrize(
@@ -190,6 +200,7 @@ def test_packages_hold_a_docstring_and_nothing_else() -> None:
 def test_a_start_loads_no_unneeded_module() -> None:
     """On SQLite a start imports no library for migrations, PostgreSQL, MQTT, metrics or colours.
 
+    Importing the whole server loads neither numba nor llvmlite; only search workers do.
     The garbage collector is off during the start and on afterwards; rich can still be imported.
     """
     heavy = {
@@ -201,20 +212,13 @@ def test_a_start_loads_no_unneeded_module() -> None:
         "aiomqtt",
     }
     code = (
-        "import gc, sys; from server import __main__, app; from server.process import lean;"
-        " app.load_games();"
+        "import gc, sys; from server import __main__, app;"
+        " print(sorted({'numba', 'llvmlite'} & set(sys.modules)));"
+        " from server.process import lean; app.load_games();"
         f" print(sorted({heavy!r} & set(sys.modules)), gc.isenabled());"
         " lean.enable_gc(); import rich.console;"
         " print(gc.isenabled(), gc.get_freeze_count() > 10_000)"
     )
     done = run(sys.executable, "-c", code)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["[] False", "True True"]
-
-
-def test_the_server_starts_without_the_compiler() -> None:
-    """Importing the whole server loads neither numba nor llvmlite; only search workers do."""
-    loaded = "import sys; print(*sorted({'numba', 'llvmlite'} & set(sys.modules)))"
-    done = run(sys.executable, "-c", f"from server import __main__, app; {loaded}")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == []
+    assert done.stdout.splitlines() == ["[]", "[] False", "True True"]

@@ -57,6 +57,8 @@ class Openings:
         self._first_plies = self._plies = plies
         self._seen: set[str] = set()
         self._used: set[str] = set()
+        #: The scores by moves: a small game draws the same moves again and again.
+        self._scores: dict[tuple[str, ...], int] = {}
         self._openings: list[Opening] = []
         self._distinct: int | None = None
 
@@ -130,7 +132,10 @@ class Openings:
             position = position.play(move)
         if not position.moves():
             return None, ""
-        return Opening(tuple(tokens), self._score(position)), position.digest()
+        line = tuple(tokens)
+        if line not in self._scores:
+            self._scores[line] = self._score(position)
+        return Opening(line, self._scores[line]), position.digest()
 
     def _score(self, position: Position) -> int:
         if self._searcher is None:

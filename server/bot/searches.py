@@ -70,10 +70,19 @@ class Findings:
     def best(self) -> Verdict:
         return self.verdicts[0]
 
+    @property
+    def are_equal(self) -> bool:
+        """Whether the search knows several best moves, with one score for all of them."""
+        scores = [self._scores.get(each.move) for each in self.candidates]
+        values = {None if known is None else (known.score, known.bound) for known in scores}
+        return len(scores) > 1 and len(values) == 1 and None not in values
+
     def arrows(self, kind: str = "best", count: int = 3) -> tuple[Arrow, ...]:
-        """The arrows of the best moves. All but the first have the kind "other"."""
+        """The arrows of the best moves. All but the first have the kind "other", unless all are
+        equally good.
+        """
         return tuple(
-            Arrow(each.cells, "other" if index else kind)
+            Arrow(each.cells, "other" if index and not self.are_equal else kind)
             for index, each in enumerate(self.candidates[:count])
             if each.cells
         )

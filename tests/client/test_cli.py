@@ -16,6 +16,7 @@ from client.address import parse_address
 from client.cli import main
 from client.subcommands.full_screen import fills_terminal
 from engine.rules.registry import game_ids, load_game
+from server.ops import admin
 
 
 def plyroom(*arguments: str, **environ: str) -> Result:
@@ -31,13 +32,23 @@ CLIENT_COMMANDS = sorted(name for name, command in main.commands.items() if comm
 SERVER_COMMANDS = sorted(set(main.commands) - set(CLIENT_COMMANDS))
 
 
-@pytest.mark.parametrize("command", SERVER_COMMANDS)
-def test_every_command_of_the_server_has_help(command: str) -> None:
+@pytest.mark.parametrize("command", ["backup", "teach", "worker"])
+def test_the_client_runs_the_programs_of_the_server(command: str) -> None:
+    """A command of each of the server's three programs prints the program's help."""
     completed = subprocess.run(
         [sys.executable, "-m", "client", command, "--help"], capture_output=True, text=True
     )
     assert completed.returncode == 0, completed.stderr
     assert completed.stdout.lower().startswith("usage:")
+    assert command in SERVER_COMMANDS
+
+
+@pytest.mark.parametrize("command", sorted({*SERVER_COMMANDS} - {"teach", "worker"}))
+def test_every_command_for_databases_has_help(command: str) -> None:
+    """The client passes the name of each command on to the program, which has help for it."""
+    result = CliRunner().invoke(admin.main, [command, "--help"], prog_name="plyroom")
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith(f"Usage: plyroom {command}")
 
 
 def test_the_client_has_these_commands() -> None:

@@ -46,21 +46,23 @@ NUMBER = re.compile(r"-?(?:inf|\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?)")
 MAX_NAMED_MOVES = 6
 #: Bounds in a line of the terminal's log.
 BOUNDS = re.compile(r"\(.*, .*\)")
+# States and sentences cross between Python and the page as JSON: Playwright would walk each value.
 SENTENCES = """async ([lines, count]) => {
     const { sentencesOf } = await import("/tests/client/web/glass_states.js");
-    return sentencesOf(lines, count);
+    return JSON.stringify(await sentencesOf(lines, count));
 }"""
 CODE = """async ([lines, heads]) => {
     const { codeLines, codesOf } = await import("/tests/client/web/glass_states.js");
-    return lines === null ? codesOf(heads) : codeLines(lines);
+    return JSON.stringify(lines === null ? codesOf(heads) : await codeLines(lines));
 }"""
 COMPARE = """async ([lines, expected, steps, isSmall]) => {
     const { differences, loadTrace } = await import("/tests/client/web/glass_states.js");
-    return differences(await loadTrace(lines, isSmall ? 97 : 65536), expected, steps, isSmall);
+    const trace = await loadTrace(lines, isSmall ? 97 : 65536);
+    return differences(trace, JSON.parse(expected), steps, isSmall);
 }"""
 WALK = """async (lines) => {
     const { loadTrace, walks } = await import("/tests/client/web/glass_states.js");
-    return walks(await loadTrace(lines, 4096));
+    return JSON.stringify(walks(await loadTrace(lines, 4096)));
 }"""
 
 
@@ -126,8 +128,8 @@ async def compare(page: Page, trace: Trace) -> None:
     expected = states_of(trace)
     order = [*expected, *reversed(expected)]
     lines = stream_lines(trace, [rng.randint(0, total // 4) for _ in range(8)])
-    plain = json.loads(encode_json({str(step): state for step, state in expected.items()}))
-    assert await page.evaluate(COMPARE, [lines, plain, order, total <= MAX_WHOLE_STEPS]) == []
+    states = encode_json({str(step): state for step, state in expected.items()}).decode()
+    assert await page.evaluate(COMPARE, [lines, states, order, total <= MAX_WHOLE_STEPS]) == []
 
 
 @pytest.mark.parametrize("name", LESSONS)
@@ -148,11 +150,17 @@ async def test_walks_stop_at_the_events_of_their_unit(page: Page) -> None:
     for trace in [*lesson_traces("four-level-tree"), *random_traces()[:12]]:
         what = trace.steps.what
         total = len(what)
-        walks = await page.evaluate(WALK, stream_lines(trace))
+        walks = json.loads(await page.evaluate(WALK, stream_lines(trace)))
         for (forward, back), event in zip(walks, (None, "enter", "cut", "end"), strict=True):
             stops = [n for n in range(1, total + 1) if event in (None, what[n - 1])]
             assert forward == [*stops, *([total] if stops[-1:] != [total] else [])]
             assert back == [*(n for n in reversed(stops) if n != total), 0]
+
+
+async def sentences_of(page: Page, trace: Trace) -> list[list[str]]:
+    """The sentences in each view after 1, 2, 3, … steps, at most MAX_STEPS of them."""
+    told = await page.evaluate(SENTENCES, [stream_lines(trace), MAX_STEPS])
+    return list(json.loads(told))
 
 
 def plain(text: str) -> str:
@@ -162,7 +170,7 @@ def plain(text: str) -> str:
     )
 
 
-def missing_facts(trace: Trace, sentences: list[tuple[str, str, str]]) -> list[str]:
+def missing_facts(trace: Trace, sentences: list[list[str]]) -> list[str]:
     """The facts of the log that the sentences of the same steps do not name.
 
     `sentences` has those in each view, after 1, 2, 3, … steps.
@@ -210,7 +218,7 @@ def missing_facts(trace: Trace, sentences: list[tuple[str, str, str]]) -> list[s
 async def test_sentences_name_the_facts_of_the_log(page: Page, name: str) -> None:
     """Each sentence of a lesson has the windows, values, bounds and moves of the log's line."""
     for trace in lesson_traces(name):
-        sentences = await page.evaluate(SENTENCES, [stream_lines(trace), MAX_STEPS])
+        sentences = await sentences_of(page, trace)
         assert missing_facts(trace, sentences) == []
 
 
@@ -218,7 +226,7 @@ async def test_sentences_name_the_facts_of_the_log(page: Page, name: str) -> Non
 async def test_the_bounds_are_those_of_the_fifth_text(page: Page, name: str) -> None:
     """The sentences of the view Bounds name the bounds that the terminal's log lists, in order."""
     trace = lesson_traces(name)[0]
-    sentences = await page.evaluate(SENTENCES, [stream_lines(trace), MAX_STEPS])
+    sentences = await sentences_of(page, trace)
     told = re.findall(r"\([-\dinf]+, [-\dinf]+\)", plain(" ".join(texts[2] for texts in sentences)))
     listed = [found[0] for line in bounds_lines(trace) if (found := BOUNDS.search(line.text))]
     assert list(dict.fromkeys(told)) == list(dict.fromkeys(listed))
@@ -229,10 +237,8 @@ async def test_an_unknown_value_has_no_bound(page: Page) -> None:
     """Where nothing is known a sentence says so; it names no bound of minus infinity."""
     tree = TreeState.at_root(parse_tree("max(a: min(-inf, 3), b: min(inf, inf), c: 4)"))
     for algorithm in ("alphabeta", "one-bound", "minimax"):
-        lines = stream_lines(explain(tree, Plan(algorithm)))
-        texts = plain(
-            " ".join(t for step in await page.evaluate(SENTENCES, [lines, 99]) for t in step)
-        )
+        trace = explain(tree, Plan(algorithm))
+        texts = plain(" ".join(text for step in await sentences_of(page, trace) for text in step))
         assert "at least -inf" not in texts
         assert "nothing is known of the value" in texts.lower()
 
@@ -240,7 +246,7 @@ async def test_an_unknown_value_has_no_bound(page: Page) -> None:
 async def test_sentences_of_random_searches(page: Page) -> None:
     """On random trees, too, no sentence misses a fact, and none is empty."""
     for trace in random_traces():
-        sentences = await page.evaluate(SENTENCES, [stream_lines(trace), MAX_STEPS])
+        sentences = await sentences_of(page, trace)
         assert missing_facts(trace, sentences) == []
         for pair in sentences:
             for text in pair:
@@ -252,8 +258,8 @@ async def test_sentences_of_random_searches(page: Page) -> None:
 async def test_code_marks_a_line_at_every_step(page: Page) -> None:
     """Every algorithm and form has its code, and each step of a search marks one of its lines."""
     heads = [{"algorithm": name, "form": form} for name in ALGORITHMS for form in FORMS]
-    assert all(lines for lines in await page.evaluate(CODE, [None, heads]))
+    assert all(json.loads(await page.evaluate(CODE, [None, heads])))
     for trace in [*random_traces(), *(run for name in LESSONS[:12] for run in lesson_traces(name))]:
-        marked = await page.evaluate(CODE, [stream_lines(trace), None])
+        marked = json.loads(await page.evaluate(CODE, [stream_lines(trace), None]))
         unmarked = {what for what, line in marked if line < 0}
         assert unmarked <= set(), (trace.algorithm, trace.form)

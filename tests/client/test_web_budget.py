@@ -20,7 +20,7 @@ ROOM_WITH_PART_BYTES = {
     "aiForm": 64_500,
     "chat": 66_800,
     "clock": 68_300,
-    "invitation": 65_100,
+    "invitation": 65_500,
     "opponent": 65_900,
     "thinking": 69_000,
 }

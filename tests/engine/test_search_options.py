@@ -236,8 +236,8 @@ def rank(s: State, m: int) -> int:
 @pytest.fixture
 def connect_four_with_hooks(plug_in: Callable[[str, str], Path]) -> Game:
     """Returns connect four with `tactical`, `unstable` and `rank`."""
-    plug_in("planted", CONNECT_FOUR.replace('NAME = "connect-four"', 'NAME = "planted"') + HOOKS)
-    return load_game("planted")
+    plug_in("hooked", CONNECT_FOUR.replace('NAME = "connect-four"', 'NAME = "hooked"') + HOOKS)
+    return load_game("hooked")
 
 
 def check_hooks(searcher: Searcher) -> None:

@@ -174,7 +174,7 @@ def test_nonlinear_coefficients_are_counted(plug_in: Install, planted: Path) -> 
 
 
 @pytest.mark.usefixtures("planted")
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_a_fit_finds_the_true_numbers(seed: int) -> None:
     """A fit finds the numbers from which the results were drawn, within the sampling error.
 

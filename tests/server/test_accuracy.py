@@ -161,11 +161,18 @@ def results_of(position: Position) -> st.SearchStrategy[PlyResult]:
 
 
 @given(analysed_matches())
-def test_the_entries_of_a_match(match: tuple[list[Analysed], list[str]]) -> None:
+def test_an_analysed_match(match: tuple[list[Analysed], list[str]]) -> None:
+    """The entries, the sentences and the end of a random match state its judgements."""
+    analysed, moves = match
+    check_entries(analysed, moves)
+    check_sentences(analysed, moves)
+    check_end(analysed[-1].position)
+
+
+def check_entries(analysed: list[Analysed], moves: list[str]) -> None:
     """Each entry has the chance of the first seat; its loss, mark and sentence agree; and the
     summary counts the marks of the entries. Stored results are read back unchanged.
     """
-    analysed, moves = match
     entries = [
         make_entry(before, token, after)
         for before, token, after in zip(
@@ -216,12 +223,10 @@ def test_only_a_side_that_was_clearly_better_gives_the_lead_away(
     assert effect_of(played(0, best, chance), "White") == effect
 
 
-@given(analysed_matches())
-def test_a_sentence_states_the_judgement(match: tuple[list[Analysed], list[str]]) -> None:
+def check_sentences(analysed: list[Analysed], moves: list[str]) -> None:
     """The chances, the names of the sides and the better move in a sentence are those of the
     judgement.
     """
-    analysed, moves = match
     for (before, after), token in zip(pairwise(analysed), moves, strict=True):
         entry = make_entry(before, token, after)
         if not entry.says_mark:
@@ -243,12 +248,8 @@ def test_a_sentence_states_the_judgement(match: tuple[list[Analysed], list[str]]
             assert "loses at once" in entry.says_mark or names[1 - entry.seat] in entry.says_mark
 
 
-@given(analysed_matches())
-def test_the_chance_of_a_finished_match_is_its_result(
-    match: tuple[list[Analysed], list[str]],
-) -> None:
+def check_end(position: Position) -> None:
     """Where the match is over on the board, the chance is 1 for a win, 0.5 for a draw."""
-    position = match[0][-1].position
     outcome = position.outcome()
     judgement = judge_position(position, PlyResult())
     if outcome is not None:

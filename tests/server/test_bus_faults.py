@@ -127,7 +127,7 @@ async def kill_repeatedly(broker: Mosquitto, times: int, fake: "ServerWithBuses"
 
 @pytest.mark.parametrize(
     ("commands", "kills"),
-    [(250, 4), pytest.param(2500, 50, marks=[pytest.mark.long, pytest.mark.timeout(900)])],
+    [(170, 3), pytest.param(2500, 50, marks=[pytest.mark.long, pytest.mark.timeout(900)])],
 )
 async def test_clients_while_the_broker_is_killed(
     commands: int, kills: int, tmp_path: Path
@@ -146,7 +146,7 @@ async def test_clients_while_the_broker_is_killed(
 
 
 @pytest.mark.parametrize(
-    "commands", [250, pytest.param(2500, marks=[pytest.mark.long, pytest.mark.timeout(900)])]
+    "commands", [120, pytest.param(2500, marks=[pytest.mark.long, pytest.mark.timeout(900)])]
 )
 async def test_clients_while_messages_are_duplicated_and_reordered(
     commands: int, tmp_path: Path

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -43,7 +44,15 @@ from server.events import (
     format_event_body,
 )
 from server.export_process import ExportPool, write_in_time
-from server.exports import Pace, RecordBuilder, Slice, read_slice, with_thoughts, write_slice
+from server.exports import (
+    Pace,
+    RecordBuilder,
+    Slice,
+    SliceText,
+    read_slice,
+    with_thoughts,
+    write_slice,
+)
 from server.ids import MatchId, RoomId
 from server.ops.admin import main as admin
 from server.ports import (
@@ -275,11 +284,14 @@ async def test_the_process_for_exports_writes_what_the_server_would(
             part = Slice("jsonl", MatchFilter(), 1, "http://a/match/")
             async with ExportPool(settings) as pool:
                 for chosen in ("jsonl", "pgn"):
-                    rest: Slice | None = replace(part, format=chosen, maximum=100)
-                    while rest is not None:
-                        wanted = await write_slice(store, rest, load_game, pace=Pace(1))
-                        assert await pool.write_slice(rest, "ada") == wanted
-                        rest = wanted.rest
+                    first = replace(part, format=chosen, maximum=100)
+                    wanted = await whole_text(
+                        lambda rest: write_slice(store, rest, load_game, pace=Pace(1)), first
+                    )
+                    assert wanted[0].count(b"http://a/match/") > 1
+                    assert wanted == await whole_text(
+                        lambda rest: pool.write_slice(rest, "ada"), first
+                    )
                 (pid,) = pool.pids
                 nice = psutil.Process(pid).nice()
                 assert nice >= 10
@@ -614,6 +626,23 @@ def test_the_command_reads_a_database(tmp_path: Path) -> None:
     assert "sgf is not for tic-tac-toe" in result.stderr or "no such matches" in result.stderr
     result = run([*base, "none"])
     assert (result.exit_code, result.stderr) == (1, "Error: there is no match none\n")
+
+
+async def whole_text(
+    write: Callable[[Slice], Awaitable[SliceText]], part: Slice
+) -> tuple[bytes, tuple[tuple[str, str], ...]]:
+    """The text of a slice and of all that follow, and the matches that the format cannot write.
+
+    Where a slice ends depends on the time that it takes.
+    """
+    texts, refused = list[bytes](), list[tuple[str, str]]()
+    rest: Slice | None = part
+    while rest is not None:
+        written = await write(rest)
+        texts.append(written.text)
+        refused += written.refused
+        rest = written.rest
+    return b"".join(texts), tuple(refused)
 
 
 async def play_by_clock(store: SqlStore) -> None:

@@ -3,8 +3,6 @@
 import asyncio
 import os
 import socket as sockets
-import subprocess
-import sys
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -27,6 +25,7 @@ from tests.server.test_session import run_on
 from tests.support.clock import ends_within
 from tests.support.fake_server import ScriptedEngines
 from tests.support.node import Http, serve
+from tests.support.server_process import fork
 
 UPGRADE = {
     "Upgrade": "websocket",
@@ -274,40 +273,38 @@ async def test_a_taken_port_is_reported(tmp_path: Path) -> None:
             assert running.port != port
 
 
-def start(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs `python -m server` until it exits."""
-    return subprocess.run(
-        [sys.executable, "-m", "server", *arguments],
-        capture_output=True, text=True, timeout=60, cwd=Path(__file__).parents[2],
-        env={**os.environ, **environment},
-    )  # fmt: skip
+async def start_forked(errors: Path, *arguments: str, **environment: str) -> str:
+    """Runs a forked server, which must exit with 1 and print nothing; returns its errors."""
+    process, output = await fork(arguments, {**os.environ, **environment}, errors)
+    assert (await output.read(), await process.wait()) == (b"", 1)
+    return errors.read_text()
 
 
-def test_the_command_reports_start_errors(tmp_path: Path) -> None:
+async def test_the_command_reports_start_errors(tmp_path: Path) -> None:
     """A taken port, a bad setting or an unusable folder gives a message and exit code 1."""
     with sockets.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        result = start(
-            "--host", "127.0.0.1", "--port", port, "--data", str(tmp_path / "a"), "--workers", "1"
-        )
-        assert (result.returncode, result.stdout) == (1, "")
-        assert f"port {port}" in result.stderr
-        assert "--port" in result.stderr
-        assert "Traceback" not in result.stderr
-    result = start("--data", str(tmp_path / "b"), PLYROOM_SILENCE_S="soon")
-    assert result.returncode == 1
-    assert "PLYROOM_SILENCE_S is 'soon'; a number above 0 was expected" in result.stderr
-    result = start("--data=~nobody-has-this-name/data", "--port", "0")
-    assert result.returncode == 1
-    assert "the folder of a user of this machine was expected" in result.stderr
-    assert "Traceback" not in result.stderr
+        errors = await start_forked(
+            tmp_path / "0.txt", "--host", "127.0.0.1", "--port", port,
+            "--data", str(tmp_path / "a"), "--workers", "1",
+        )  # fmt: skip
+        assert f"port {port}" in errors
+        assert "--port" in errors
+        assert "Traceback" not in errors
+    data = f"--data={tmp_path / 'b'}"
+    errors = await start_forked(tmp_path / "1.txt", data, PLYROOM_SILENCE_S="soon")
+    assert "PLYROOM_SILENCE_S is 'soon'; a number above 0 was expected" in errors
+    data = "--data=~nobody-has-this-name/data"
+    errors = await start_forked(tmp_path / "2.txt", data, "--port", "0")
+    assert "the folder of a user of this machine was expected" in errors
+    assert "Traceback" not in errors
     (tmp_path / "c").write_text("a file")
-    result = start("--port", "0", "--data", str(tmp_path / "c" / "d"))
-    assert result.returncode == 1
-    assert "cannot use the data folder" in result.stderr
-    assert "Traceback" not in result.stderr
+    data = f"--data={tmp_path / 'c' / 'd'}"
+    errors = await start_forked(tmp_path / "3.txt", data, "--port", "0")
+    assert "cannot use the data folder" in errors
+    assert "Traceback" not in errors
 
 
 async def test_a_folder_has_one_server(tmp_path: Path) -> None:

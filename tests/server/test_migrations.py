@@ -356,7 +356,16 @@ async def test_a_server_on_an_empty_database(postgres: Postgres, tmp_path: Path)
     async with postgres.bare_database() as name:
         url = postgres.url(name)
         refused = await asyncio.to_thread(
-            run, url, "-m", "server", "--port", "0", "--data", str(tmp_path)
+            run,
+            url,
+            "-m",
+            "server",
+            "--port",
+            "0",
+            "--data",
+            str(tmp_path),
+            "--workers",
+            "0",
         )
         assert refused.returncode == 1
         assert "plyroom migrate" in refused.stderr

@@ -138,7 +138,8 @@ async def test_finished_matches_are_filtered_by_result_length_and_date(store: St
         {"speed": "blitz"},
         {"speed": "untimed"},
     )
-    for result, player, limit in itertools.product(results, (None, "ada", "cyd"), limits):
+    filters = itertools.product(results, (None, "ada", "cyd"), limits)
+    for turn, (result, player, limit) in enumerate(filters):
         wanted = MatchFilter(result=result, player=player, **limit)
         expected = [
             start.match
@@ -155,7 +156,8 @@ async def test_finished_matches_are_filtered_by_result_length_and_date(store: St
         found = (await store.projections.matches(99, None, wanted)).rows
         assert [row.match for row in found] == expected, wanted
         assert all((row.clock is None) == (row.speed != "blitz") for row in found)
-        for row, number in zip(found, range(1, 99), strict=False):
+        for number in range(1 + turn % 3, len(found) + 1, 3):  # the lists start at each in turn
+            row = found[number - 1]
             older = await store.projections.matches(2, key_of(row), wanted)
             assert older.rows == found[number : number + 2]
             newer = await store.projections.matches(2, None, wanted, after=key_of(row))
@@ -203,7 +205,7 @@ async def test_a_page_of_a_rare_kind_goes_on_where_the_query_stopped(store: Stor
     """
     for name, wanted in await store_rare_matches(store):
         everything = (await store.projections.matches(99, None, wanted)).rows
-        for scan_limit in (1, 2, 4, 7, 30):
+        for scan_limit in (1, 4, 30):
             older = [page async for page in pages(store, wanted, scan_limit)]
             assert [row for page in older for row in page.rows] == everything, name
             oldest = (NOW_MS - 1, "")

@@ -5,6 +5,9 @@ from playwright.async_api import expect
 from tests.support.browsers import Person
 from tests.support.pseudo_terminal import Screen
 
+#: The terminal's prompt after a match.
+OVER = "rematch or quit"
+
 # This script runs in the page and works on every board. It presses each cell on the path of a move,
 # and if the page then asks which move is meant, it chooses the move. Labels without cells are
 # buttons.
@@ -107,8 +110,8 @@ def play_by_typing(screen: Screen, max_moves: int) -> int:
     """Types up to `max_moves` moves that the terminal lists; returns their number."""
     played = 0
     while played < max_moves:
-        prompt = screen.expect_one("Your move (or help)", "rematch or quit")
-        if prompt == "rematch or quit":
+        prompt = screen.expect_one("Your move (or help)", OVER)
+        if prompt == OVER:
             break
         screen.type("moves")
         screen.expect("Moves: ")

@@ -1,12 +1,13 @@
 """A real Chromium for tests, and pages that record every error on them."""
 
+import asyncio
 import shutil
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any
 
-from playwright.async_api import Browser, Page, Route, async_playwright
+from playwright.async_api import Browser, Page, async_playwright
 
 ROOT = Path(__file__).parents[2]
 #: Chromium's command line arguments.
@@ -57,22 +58,47 @@ def watch_faults(page: Page) -> list[str]:
 
 @asynccontextmanager
 async def open_files(browser: Browser, **context: Any) -> AsyncIterator[Page]:
-    """Opens a page that can import this repository's modules, as `/client/web/shell/model.js`."""
-    opened = await browser.new_context(**context)
+    """Opens a page that can import this repository's modules, as `/client/web/shell/model.js`.
+
+    It reads each file once: a proxy of its own answers for the address FILES, and the browser keeps
+    what it has. (An answer to a request that a test intercepts is never kept.)
+    """
+    async with _proxy() as proxy:
+        opened = await browser.new_context(**context, proxy={"server": proxy})
+        try:
+            page = await opened.new_page()
+            await page.goto(f"{FILES}/blank")
+            yield page
+        finally:
+            await opened.close()
+
+
+@asynccontextmanager
+async def _proxy() -> AsyncIterator[str]:
+    """Serves this repository's files under FILES to a browser; yields the proxy's address."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with closing(writer), suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                request = await reader.readuntil(b"\r\n\r\n")
+                writer.write(_file(request.split(b" ", 2)[1].decode()))
+                await writer.drain()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
     try:
-        page = await opened.new_page()
-        await page.route(f"{FILES}/**", _serve_file)
-        await page.goto(f"{FILES}/blank")
-        yield page
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     finally:
-        await opened.close()
+        server.close()
 
 
-async def _serve_file(route: Route) -> None:
-    path = ROOT / route.request.url.removeprefix(f"{FILES}/")
-    if path.is_file():
-        await route.fulfill(
-            body=path.read_bytes(), content_type=MIME.get(path.suffix, "text/plain")
-        )
-    else:
-        await route.fulfill(body="<!doctype html><title>blank</title>", content_type="text/html")
+def _file(url: str) -> bytes:
+    """Returns the HTTP response with a file; an empty page where there is none."""
+    path = ROOT / url.removeprefix(f"{FILES}/")
+    is_file = path.is_file()
+    body = path.read_bytes() if is_file else b"<!doctype html><title>blank</title>"
+    kind = MIME.get(path.suffix, "text/plain") if is_file else "text/html"
+    head = (
+        f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n"
+        "Cache-Control: max-age=3600\r\n\r\n"
+    )
+    return head.encode() + body

@@ -23,8 +23,9 @@ RECOVERED_ACKS = 50
 #: The number of commands of each client in a chapter. A chapter has its own rooms, and its history
 #: is checked.
 CHAPTER_COMMANDS = 300
-#: The same number for clients that pause, and their pause in seconds.
-SLOW_CHAPTER_COMMANDS, PAUSE_S = 60, 0.1
+#: The same number for clients that pause, and their pause in seconds. They play in half of the
+#: rooms, so that they soon play while faults occur.
+SLOW_CHAPTER_COMMANDS, PAUSE_S = 25, 0.1
 #: The types of messages that the checker does not need; they would fill the memory.
 UNCHECKED = {"view", "thinking", "presence", "pong"}
 #: The time limit for a connection, in seconds: a node may be restarting on a busy machine.
@@ -74,6 +75,7 @@ class ClusterLoad:
         self._earlier_moves = self._earlier_acks = 0
         self._chapters = 0
         self._answer_timeout_s = answer_timeout_s
+        self._slow = slow
         self._pause_s = PAUSE_S if slow else 0.0
         self._chapter_commands = SLOW_CHAPTER_COMMANDS if slow else CHAPTER_COMMANDS
         self._checking_s = 0.0
@@ -105,7 +107,7 @@ class ClusterLoad:
             )
             for name in NAMES
         ]  # fmt: skip
-        rooms = await make_rooms(clients)
+        rooms = await make_rooms(clients, half=self._slow)
         await asyncio.gather(
             *(client.play(client.command_count + self._chapter_commands) for client in clients)
         )
@@ -201,15 +203,18 @@ async def play_during(
     )
 
 
-async def kill_at_failpoint(member: Member, place: str, rng: random.Random, kills: int) -> None:
-    """Makes a node die at a failpoint `kills` times, and restarts it each time.
+async def kill_at_failpoint(
+    member: Member, place: str, rng: random.Random, kills: int, latest: int
+) -> None:
+    """Makes a node die at a failpoint `kills` times, in one of its first `latest` passes there, and
+    restarts it each time.
 
     A start may fail because the database is busy; that does not count.
     """
     deaths = 0
     for _ in range(2 * kills):
         await member.kill()
-        await member.launch(failpoint=f"{place}:{rng.randrange(1, 40)}")
+        await member.launch(failpoint=f"{place}:{rng.randint(1, latest)}")
         deaths += await member.wait(120) == -signal.SIGKILL
         if deaths == kills:
             break

@@ -6,6 +6,7 @@ compile one function each translate it again and again, which takes more than tw
 """
 
 import gc
+from collections.abc import Sequence
 
 from engine.compiler import code_cache
 from engine.compiler.native import CACHE
@@ -79,5 +80,10 @@ def compile_all(number: int, count: int) -> None:
     """
     games = production_ids()
     first = len(games) * number // count
-    for game_id in games[first:] + games[:first]:
+    compile_games(games[first:] + games[:first])
+
+
+def compile_games(games: Sequence[str]) -> None:
+    """Compiles games in turn."""
+    for game_id in games:
         fill_cache(load_game(game_id))

@@ -270,7 +270,7 @@ class LoadClient:
 
     A connection must open within `connect_timeout_s`. If `answer_timeout_s` is set, the client
     aborts a connection when an answer takes longer, and the checker cannot see that the answer is
-    missing. The client thinks for `pause_s` between two commands.
+    missing. The client thinks for `pause_s` between two commands, and before it repeats one.
     """
 
     def __init__(
@@ -295,7 +295,7 @@ class LoadClient:
         self.command_count = 0
         self.answer_timeout_s = answer_timeout_s
         self._connect_timeout_s = connect_timeout_s
-        self._pause_s = pause_s
+        self.pause_s = pause_s
         self._urls = urls
         self._ids = itertools.count(1)
 
@@ -348,6 +348,7 @@ class LoadClient:
             )
             if answer is not None and answer["t"] == "ack":
                 return
+            await asyncio.sleep(self.pause_s)
 
     def new_id(self) -> str:
         return f"{self.name}{next(self._ids)}"
@@ -381,7 +382,7 @@ class LoadClient:
                 await self._move(link, *self.rng.choice(my_turns))
             elif open_rooms:
                 await self._other_command(link, *self.rng.choice(open_rooms))
-            await asyncio.sleep(self._pause_s)
+            await asyncio.sleep(self.pause_s)
 
     async def _move(self, link: Link, room: str, known: KnownRoom) -> None:
         """Plays a move that is legal in the state that the client has derived.

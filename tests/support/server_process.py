@@ -11,7 +11,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -170,7 +170,7 @@ class ServerProcess:
         environ |= self._settings | _variables(settings or {})
         is_installed_here = (self.python, self.folder) == (sys.executable, ROOT)
         if self._is_forked and is_installed_here and FORKER.can_fork(environ):
-            self._process, self._output = await _fork(arguments, environ, self._errors)
+            self._process, self._output = await fork(arguments, environ, self._errors)
             return
         with self._errors.open("ab") as errors:
             process = await asyncio.create_subprocess_exec(
@@ -190,10 +190,12 @@ class ServerProcess:
         return self._process
 
 
-async def _fork(
-    arguments: list[str], environ: dict[str, str], errors: Path
+async def fork(
+    arguments: Sequence[str], environ: dict[str, str], errors: Path, program: str = "server"
 ) -> tuple[ForkedProcess, asyncio.StreamReader]:
-    """Forks a server; returns it and its standard output. Its input ends with this process."""
+    """Forks a program of `FORKER`; returns it and its standard output. Its input ends with this
+    process.
+    """
     reading, output = os.pipe()
     stdin, kept_open = os.pipe()
     reader = asyncio.StreamReader()
@@ -201,7 +203,7 @@ async def _fork(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb", buffering=0)
     )
     with errors.open("ab") as stderr:
-        process = await FORKER.fork(arguments, environ, stdin, output, stderr.fileno())
+        process = await FORKER.fork(arguments, environ, stdin, output, stderr.fileno(), program)
     os.close(output)
     os.close(stdin)
 

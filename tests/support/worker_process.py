@@ -1,15 +1,15 @@
-"""An engine worker in its own process, as `plyroom worker` starts it."""
+"""An engine worker in its own process, forked from one that has imported the worker."""
 
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from server.bus.broker import Broker
-from tests.support.server_process import ROOT, START_S
+from server.deploy.cluster.forking import ForkedProcess
+from tests.support.server_process import START_S, fork
 
 
 class WorkerProcess:
@@ -23,7 +23,7 @@ class WorkerProcess:
         self._url = f"mqtt://{user}{bus.host}:{bus.port}"
         self._arguments = ("--games", games, "--cores", str(cores), "--name", name)
         self._errors = folder / f"{name}-stderr.txt"
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: ForkedProcess | None = None
 
     @property
     def errors(self) -> str:
@@ -46,15 +46,11 @@ class WorkerProcess:
         }
         if cache := os.environ.get("PLYROOM_CACHE"):
             environ["PLYROOM_CACHE"] = cache
-        with self._errors.open("ab") as errors:
-            self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "server.worker", *self._arguments,
-                cwd=ROOT, env=environ | {"PLYROOM_BUS": self._url},
-                stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=errors,
-            )  # fmt: skip
-        assert self._process.stdout is not None
+        self._process, output = await fork(
+            self._arguments, environ | {"PLYROOM_BUS": self._url}, self._errors, "worker"
+        )
         async with asyncio.timeout(START_S):
-            line = (await self._process.stdout.readline()).decode()
+            line = (await output.readline()).decode()
         assert line, self.errors
         self.id = line.split()[0]
 

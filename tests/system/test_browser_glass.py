@@ -164,6 +164,10 @@ async def test_a_position_of_a_running_match(chromium: Browser, server: ServerPr
         visited, all_nodes = re.findall(r"([\d,]+) of ([\d,]+) nodes", overview)[0]
         assert visited == all_nodes
         assert 500 < int(all_nodes.replace(",", "")) <= MAX_NODES
+        await ada.button("Change the search").click()
+        await ada.page.get_by_label("Depth in plies").fill("1")
+        await expect(ada.page.locator(".what")).to_contain_text("Chess: alpha-beta, depth 1")
+        await ada.page.locator("h1").click()
         await ada.page.keyboard.press("Home")
         for _ in range(5):
             await ada.page.keyboard.press("ArrowRight")
@@ -172,9 +176,7 @@ async def test_a_position_of_a_running_match(chromium: Browser, server: ServerPr
         await expect(kim.page.locator(".glass-search .sentence")).to_have_text(
             await sentence(ada.page)
         )
-        await ada.button("Change the search").click()
         await ada.button("Make other moves from here").click()
-        await ada.page.get_by_label("Depth in plies").fill("1")
         for cell in ("g1", "f3"):
             await ada.page.locator(f".move-board [role=gridcell][data-cell={cell}]").click()
         await expect(ada.page).to_have_url(re.compile("moves=g1f3"))
@@ -198,11 +200,10 @@ async def test_a_position_of_a_stored_match(chromium: Browser, server: ServerPro
             await expect(moves).to_have_count(3)
             await ada.page.keyboard.press(key)
             await expect(ada.page).to_have_url(re.compile(f"ply={ply}$"))
-            replay = ada.page.url
             await ada.page.get_by_role("link", name="Open in the glass box").click()
             await expect(ada.page.locator(".what")).to_contain_text("Tic-tac-toe: alpha-beta")
             await expect(ada.page).to_have_url(re.compile(f"match=\\w+&ply={ply}\\b"))
-            await ada.page.goto(replay)
+            await ada.page.go_back()
 
 
 async def test_a_refusal_is_in_view_on_a_phone(chromium: Browser, server: ServerProcess) -> None:
@@ -250,20 +251,19 @@ async def test_a_withheld_search_says_why(chromium: Browser, server: ServerProce
         await expect(ada.page.locator(".move-card")).to_be_visible()
         assert await link.count() == 0
         await ada.play("b2")
-        room = ada.page.url
         await expect(link).to_have_count(0)
         listed = await (await ada.page.request.get(f"{server.url}/api/me/matches")).json()
         match = next(each["match"] for each in listed["running"])
-        await ada.go(f"/glass?match={match}&ply=0")
+        await ada.open(f"/glass?match={match}&ply=0")
         refusal = ada.page.locator(".glass-status .refusal")
         await expect(refusal).to_have_text("What the AI thinks is shown after the match.")
         await expect(ada.page.locator("glass-tree")).to_have_count(0)
         assert await audit(ada.page) == []
-        await ada.page.goto(room)
+        await ada.page.go_back()
         await ada.button("Abort").click()
         await ada.button("Abort now").click()
         await expect(link).to_be_visible()
-        await ada.go(f"/glass?match={match}&ply=0")
+        await ada.open(f"/glass?match={match}&ply=0")
         await expect(ada.page.locator(".what")).to_contain_text("Tic-tac-toe: alpha-beta")
         to_match = ada.page.get_by_role("link", name="The match")
         await expect(to_match).to_have_attribute("href", f"/match/{match}?ply=0")

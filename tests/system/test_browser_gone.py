@@ -38,19 +38,12 @@ async def set_name(person: Person, name: str) -> None:
 
 async def sit_together(ada: Person, bob: Person) -> None:
     """Lets Ada create a room and begin, and Bob take the other seat."""
-    await ada.go("/")
-    await set_name(ada, "Ada")
     await ada.open_room("tic-tac-toe", OpenSeat())
+    await set_name(ada, "Ada")
     await bob.page.goto(ada.page.url)
     await set_name(bob, "Bob")
     await bob.button("Play").click()
     await ada.wait_for_turn()
-
-
-async def begin(ada: Person, bob: Person) -> None:
-    """Plays three moves: then Bob is to move, and Ada may claim if he goes."""
-    for person, cell in ((ada, "b2"), (bob, "a2"), (ada, "b1")):
-        await person.play(cell)
 
 
 async def test_the_ai_keeps_the_seat_of_a_player_who_comes_back(
@@ -61,7 +54,8 @@ async def test_the_ai_keeps_the_seat_of_a_player_who_comes_back(
     """
     async with people(chromium, server.url, DESKTOP, PHONE) as (ada, bob):
         await sit_together(ada, bob)
-        await begin(ada, bob)
+        for person, cell in ((ada, "b2"), (bob, "a2"), (ada, "b1")):
+            await person.play(cell)
         context = bob.page.context
         await bob.page.close(run_before_unload=True)
         await expect(ada.page.locator(".gone")).to_contain_text("Bob has gone.")
@@ -94,11 +88,12 @@ async def test_the_ai_keeps_the_seat_of_a_player_who_comes_back(
         assert back.faults == []
 
 
-async def test_a_claim_waits_for_both_sides_first_moves_and_for_ones_own(
+async def test_the_win_is_claimed_with_the_keyboard_once_it_may_be(
     chromium: Browser, server: ServerProcess
 ) -> None:
     """Before both have moved the player may abort; on the own move the page says that the claims
-    come after it, and shows them then.
+    come after it, and shows them then. The claim is a button like any other; the result says who
+    left.
     """
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
         await sit_together(ada, bob)
@@ -112,17 +107,6 @@ async def test_a_claim_waits_for_both_sides_first_moves_and_for_ones_own(
         await back.page.close(run_before_unload=True)
         await expect(gone).to_have_text("Bob has gone. You may claim the match after your move.")
         await ada.play("b1")
-        await expect(ada.button("Claim the win")).to_be_visible()
-
-
-async def test_the_win_is_claimed_with_the_keyboard(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    """The claim is a button like any other; the result says who left."""
-    async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
-        await sit_together(ada, bob)
-        await begin(ada, bob)
-        await bob.page.close(run_before_unload=True)
         await ada.button("Claim the win").press("Enter")
         await expect(ada.status).to_have_text("You won: Noughts left the match")
         await expect(ada.page.get_by_role("link", name="Replay", exact=True)).to_be_visible()
@@ -132,12 +116,14 @@ async def test_people_of_one_name_and_people_who_repeat_themselves(
     chromium: Browser, server: ServerProcess
 ) -> None:
     """A second Ada is marked on her seat and in the chat; a repeated line is refused with a
-    sentence; a muted person's lines disappear, also after a reload, until they are shown again.
+    sentence; a muted person's lines disappear, also after a reload, until they are shown again. A
+    player who changes the name in another tab has it on the seat, for everyone.
     """
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, other):
         await sit_together(ada, other)
         await set_name(other, "ada")
-        await expect(ada.page.locator(".player[data-seat='1'] .who")).to_have_text("ada (2)")
+        seat = ".player[data-seat='1'] .who"
+        await expect(ada.page.locator(seat)).to_have_text("ada (2)")
         await other.chat("hello")
         await ada.wait_for_chat("hello")
         await expect(ada.page.locator(".chat p:has(.said) > b")).to_have_text("ada (2)")
@@ -152,17 +138,9 @@ async def test_people_of_one_name_and_people_who_repeat_themselves(
         await expect(ada.page.locator(".chat .said")).to_have_count(0)
         await ada.button("Show it").click()
         await ada.wait_for_chat("hello")
-
-
-async def test_a_new_name_reaches_the_seat_and_other_tabs(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    """A player who changes the name in another tab has it on the seat, for everyone."""
-    async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
-        await sit_together(ada, bob)
-        lobby = Person(await bob.page.context.new_page(), server.url)
+        lobby = Person(await other.page.context.new_page(), server.url)
         await lobby.go("/")
         await set_name(lobby, "Roberta")
-        for person in (ada, bob):
-            await expect(person.page.locator(".player[data-seat='1'] .who")).to_have_text("Roberta")
+        for person in (ada, other):
+            await expect(person.page.locator(seat)).to_have_text("Roberta")
         assert lobby.faults == []

@@ -18,27 +18,22 @@ from engine.teach.lessons.questions import Answer, QuizQuestion, lesson_quiz
 from engine.teach.lessons.words import definition_of
 from engine.teach.trace import Trace
 from tests.support.browser import watch_faults
-from tests.support.browsers import DESKTOP, PHONE, Person, people
+from tests.support.browsers import DESKTOP, OPEN, PHONE, Person, people
 from tests.support.server_process import ServerProcess, serving
 from tests.system.test_browser_pages import assert_fits, audit
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
-#: Lessons whose runs are all small trees: they are drawn as a whole, and loaded at once.
+#: Lessons whose runs are all small trees, which are drawn as a whole: without and with cuts, of
+#: trees and of games, with two searches, with three players. `make test-long` walks all.
 SMALL = (
-    *("every-leaf", "greedy-friends", "generous-friends", "alpha-cut", "four-level-tree"),
-    *("fail-hard", "one-bound", "negamax", "template-method", "static-functions", "map", "sticks"),
-    *("rock-paper-scissors", "max-n"),
+    *("every-leaf", "alpha-cut", "four-level-tree", "one-bound"),
+    *("sticks", "rock-paper-scissors", "max-n"),
 )
 #: Most nodes of a search that is walked step by step.
 MAX_WALKED = 300
 #: Most shapes of a tree that is surely drawn as a whole.
 MAX_WHOLE = 40
-#: Opens another page of the app without loading it.
-OPEN = """path => {
-    history.pushState(null, "", path);
-    dispatchEvent(new PopStateEvent("popstate"));
-}"""
 #: The drawn nodes that were visited, by row, and the skipped moves with their parents' rows.
 DRAWN = """() => {
     const items = (selector) => [...document.querySelectorAll(`.runs glass-tree ${selector}`)];
@@ -218,8 +213,9 @@ async def answer(page: Page, question: QuizQuestion, given: Answer) -> None:
 @pytest.mark.parametrize(
     ("screen", "lessons"),
     [
-        pytest.param(PHONE, LESSONS, id="390x844"),
-        pytest.param(LAPTOP, LESSONS[::4], id="1366x768"),
+        pytest.param(PHONE, LESSONS[::2], id="390x844"),
+        pytest.param(LAPTOP, LESSONS[1::4], id="1366x768"),
+        pytest.param(PHONE, LESSONS, id="390x844-all", marks=pytest.mark.long),
         pytest.param(LAPTOP, LESSONS, id="1366x768-all", marks=pytest.mark.long),
     ],
 )
@@ -489,7 +485,8 @@ async def check_pages(person: Person) -> None:
         await page.evaluate(OPEN, f"/learn/{name}")
         await expect(page.locator(".handout")).to_have_count(1)
         await assert_fits(person, in_height=False)
-        assert await audit(page) == []
+        if name == "four-level-tree":  # in the others the quiz begins below the same parts
+            assert await audit(page) == []
         start = page.get_by_role("button", name="Start the quiz")
         if await start.count():
             await start.click()

@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Page, Request, Route, expect
 
+from server.commands import AiSeat, OpenSeat
 from tests.support.browsers import DESKTOP, PHONE, Person
 from tests.support.server_process import ServerProcess, serving
 
@@ -20,6 +21,14 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
     async with serving(tmp_path_factory.mktemp("loading") / "data") as server:
         yield server
+
+
+@pytest_asyncio.fixture(autouse=True, loop_scope="session")
+async def closed_pages(chromium: Browser) -> AsyncIterator[None]:
+    """Closes the pages of each test: they would look for their server beside the next tests."""
+    yield
+    for context in chromium.contexts:
+        await context.close()
 
 
 async def visitor(browser: Browser, server: ServerProcess, phone: bool = False) -> Person:
@@ -33,7 +42,10 @@ async def open_replays(person: Person) -> None:
 
 
 async def test_a_page_is_loaded_when_it_is_opened(chromium: Browser, server: ServerProcess) -> None:
-    """The lobby's first load has only its own files; a click loads the other page's once."""
+    """The lobby's first load has only its own files; a click loads the other page's once.
+
+    A failed load shows a page with a button, which loads everything again.
+    """
     ada = await visitor(chromium, server)
     requested: list[str] = []
 
@@ -50,6 +62,15 @@ async def test_a_page_is_loaded_when_it_is_opened(chromium: Browser, server: Ser
     assert requested.count("pages/replays.js") == 1
     assert max(requested.count(name) for name in requested if name.endswith(".js")) == 1
     assert ada.faults == []
+    await ada.page.route("**/pages/learn.js", lambda route: route.abort())
+    await ada.page.get_by_role("link", name="Learn", exact=True).click()
+    await expect(ada.page.get_by_role("heading")).to_have_text("This page could not be loaded")
+    await ada.page.unroute("**/pages/learn.js")
+    await ada.button("Try again").click()
+    await expect(ada.page.locator(".lesson-card").first).to_be_visible()
+    assert requested.count("pages/replays.js") == 1
+    assert requested.count("pages/lobby.js") == 1
+    assert requested.count("shell.js") == 2
 
 
 @asynccontextmanager
@@ -74,7 +95,7 @@ async def test_a_room_appears_with_all_its_parts(chromium: Browser, server: Serv
     """
     ada, bob, cyd = [await visitor(chromium, server, phone) for phone in (False, True, False)]
     # A public room: the page of an unlisted one names the invitation, whatever its state.
-    await ada.create("Tic-tac-toe", "A friend", side="begins", seat_for="Anyone")
+    await ada.open_room("tic-tac-toe", OpenSeat(), visibility="public")
     room = ada.page.url
     async with held(bob.page, "**/pages/room/invitation.js"):
         await bob.page.goto(room)
@@ -90,7 +111,7 @@ async def test_a_room_appears_with_all_its_parts(chromium: Browser, server: Serv
     await expect(cyd.board).to_be_visible()
     unneeded = re.compile(r"/thinking|/invitation\.js|/strategies\.js")
     assert [url for url in requested if unneeded.search(url)] == []
-    await ada.create("Tic-tac-toe", "The AI", level=1, side="begins")
+    await ada.open_room("tic-tac-toe", AiSeat(1))
     async with held(cyd.page, "**/pages/room/thinking.js"):
         await cyd.page.goto(ada.page.url)
         await expect(cyd.page).to_have_title(re.compile("Tic-tac-toe"))
@@ -106,28 +127,13 @@ async def test_a_room_is_played_without_a_part_that_does_not_arrive(
     """The page says that a part is missing, and the match goes on; after a reload it is there."""
     ada = await visitor(chromium, server)
     await ada.page.route("**/pages/room/thinking.js", lambda route: route.abort())
-    await ada.create("Tic-tac-toe", "The AI", level=1, side="begins")
+    await ada.open_room("tic-tac-toe", AiSeat(1))
     await expect(ada.page.locator(".toast")).to_contain_text("A part of this page did not arrive")
     await ada.play("b2")
     await expect(ada.page.locator(".thinking")).to_have_count(0)
     await ada.page.unroute("**/pages/room/thinking.js")
     await ada.reload()
     await expect(ada.page.locator(".thinking")).to_be_visible()
-
-
-async def test_a_page_that_does_not_arrive_says_so_and_is_tried_again(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    """A failed load shows a page with a button, which loads everything again."""
-    ada = await visitor(chromium, server)
-    await ada.go("/")
-    await expect(ada.page.locator(".lobby")).to_be_visible()
-    await ada.page.route("**/pages/replays.js", lambda route: route.abort())
-    await open_replays(ada)
-    await expect(ada.page.get_by_role("heading")).to_have_text("This page could not be loaded")
-    await ada.page.unroute("**/pages/replays.js")
-    await ada.button("Try again").click()
-    await expect(ada.page.get_by_role("heading", name="Replays")).to_be_visible()
 
 
 async def test_pages_recover_when_the_server_is_back(chromium: Browser, tmp_path: Path) -> None:
@@ -168,10 +174,15 @@ async def test_pages_recover_when_the_server_is_back(chromium: Browser, tmp_path
 
 
 async def test_a_lost_network_is_shown_at_once(chromium: Browser, server: ServerProcess) -> None:
-    """The banner is drawn with the browser's event, before any timer, and goes when it is back."""
+    """The banner is drawn with the browser's event, before any timer, and goes when it is back.
+
+    Without a connection nobody is shown as online.
+    """
     ada = await visitor(chromium, server)
-    await ada.go("/")
+    await ada.open_room("connect-four", AiSeat(1))
     await expect(ada.page.locator(".lag.good, .lag.slow")).to_be_visible()
+    online = ada.page.locator(".player .presence.online")
+    await expect(online).to_have_count(2)
     await ada.page.evaluate(
         """() => addEventListener("offline", () =>
             setTimeout(() => (window.hasBanner = document.querySelector(".banner") !== null)))"""
@@ -179,20 +190,9 @@ async def test_a_lost_network_is_shown_at_once(chromium: Browser, server: Server
     await ada.page.context.set_offline(True)
     await ada.until("window.hasBanner !== undefined")
     assert await ada.page.evaluate("window.hasBanner")
-    await ada.page.context.set_offline(False)
-    await expect(ada.banner).to_have_count(0)
-
-
-async def test_without_a_connection_nobody_is_shown_as_online(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    ada = await visitor(chromium, server)
-    await ada.create("Connect four", "The AI", level=1, side="Red")
-    online = ada.page.locator(".player .presence.online")
-    await expect(online).to_have_count(2)
-    await ada.page.context.set_offline(True)
     await expect(online).to_have_count(0)
     await ada.page.context.set_offline(False)
+    await expect(ada.banner).to_have_count(0)
     await expect(online).to_have_count(2)
 
 

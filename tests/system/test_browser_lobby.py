@@ -1,7 +1,6 @@
 """The lobby and invitations: from the server's address to a match, alone and with a friend."""
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 import pytest_asyncio
@@ -9,8 +8,18 @@ from playwright.async_api import Browser, Locator, expect
 
 from client.connection import connect
 from engine.rules.registry import game_ids, load_game
-from server.commands import AiSeat, Create, MySeat, OpenSeat
+from server.commands import (
+    Abort,
+    AddAi,
+    AiSeat,
+    Create,
+    MySeat,
+    OpenSeat,
+    SeatWish,
+    Visibility,
+)
 from server.deploy.free_ports import free_ports
+from server.protocol.messages import CommandFrame
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, serving
 from tests.system.test_browser_pages import assert_fits, audit
@@ -21,12 +30,10 @@ pytestmark = [
     pytest.mark.usefixtures("warm_engine"),
 ]
 
-#: The sizes of screens: a laptop, a smaller one, a phone, and a phone on its side.
-SCREENS: dict[str, dict[str, Any]] = {
-    "1280x800": DESKTOP,
-    "1366x768": {"viewport": {"width": 1366, "height": 768}},
-    "390x844": PHONE,
-    "844x390": {**PHONE, "viewport": {"width": 844, "height": 390}},
+#: Two laptops, a phone, and the phone on its side.
+SIZES: dict[str, tuple[tuple[int, int], ...]] = {
+    "laptop": ((1280, 800), (1366, 768)),
+    "phone": ((844, 390), (390, 844)),
 }
 #: The seats of an open room and of a match that can be watched.
 SEATS = ((MySeat(), OpenSeat()), (AiSeat(1), AiSeat(1)))
@@ -50,73 +57,70 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
         yield server
 
 
-async def click_in_view(person: Person, target: Locator) -> None:
-    """Clicks an element that is in view without scrolling."""
-    await expect(target).to_be_in_viewport(ratio=1)
+async def at_each_size(person: Person, screen: str) -> AsyncIterator[None]:
+    """Gives the window each size of a screen in turn."""
+    for width, height in SIZES[screen]:
+        await person.page.set_viewport_size({"width": width, "height": height})
+        yield
+
+
+async def click_in_view(person: Person, target: Locator, screen: str) -> None:
+    """Clicks an element that is in view without scrolling at each size of the screen."""
+    async for _ in at_each_size(person, screen):
+        await expect(target).to_be_in_viewport(ratio=1)
+        assert await person.page.evaluate("scrollY") == 0
     await target.click()
     assert await person.page.evaluate("scrollY") == 0
 
 
-@pytest.mark.parametrize(
-    "screen",
-    [
-        pytest.param(screen, id=name, marks=[pytest.mark.long] if screen is DESKTOP else [])
-        for name, screen in SCREENS.items()  # 1366x768 is as wide, and lower
-    ],
-)
+@pytest.mark.parametrize("screen", SIZES)
 async def test_two_clicks_lead_to_a_match_against_the_ai(
-    chromium: Browser, server: ServerProcess, screen: dict[str, Any]
+    chromium: Browser, server: ServerProcess, screen: str
 ) -> None:
     """From the printed address, a click on a game and one on Play start a match, and no scroll is
     needed. The next time one click is enough. Axe finds nothing in the sheet.
     """
-    async with people(chromium, server.url, screen) as (ada,):
+    async with people(chromium, server.url, PHONE if screen == "phone" else DESKTOP) as (ada,):
         await ada.go("/")
         await expect(ada.page.locator(".door")).to_have_count(3)
-        for door in await ada.page.locator(".door").all():
-            await expect(door).to_be_in_viewport(ratio=1)
+        async for _ in at_each_size(ada, screen):
+            for door in await ada.page.locator(".door").all():
+                await expect(door).to_be_in_viewport(ratio=1)
         await expect(ada.page.locator(".offered")).to_have_count(0)
-        await click_in_view(ada, ada.button("Connect four"))
-        assert await audit(ada.page) == []
-        await click_in_view(ada, ada.page.locator(".sheet button.main"))
+        await click_in_view(ada, ada.button("Connect four"), screen)
+        async for _ in at_each_size(ada, screen):
+            assert await audit(ada.page) == []
+        await click_in_view(ada, ada.page.locator(".sheet button.main"), screen)
         await ada.wait_for_turn()
         await expect(ada.page.locator(".player[data-seat='1'] .who")).to_have_text("AI level 1")
         await ada.go("/")
         again = ada.page.locator(".offered")
         await expect(again).to_have_text("Again: Connect four, level 1, Red: Play")
         await ada.page.locator(".mine li").wait_for()
-        await assert_fits(ada, in_height=False)
-        await click_in_view(ada, again)
+        async for _ in at_each_size(ada, screen):
+            await assert_fits(ada, in_height=False)
+        await click_in_view(ada, again, screen)
         await ada.wait_for_turn()
 
 
-async def test_a_match_is_started_by_keyboard(chromium: Browser, server: ServerProcess) -> None:
-    """Enter opens a game and creates the room, and the focus is in the room then."""
-    async with people(chromium, server.url, DESKTOP) as (ada,):
-        await ada.go("/")
-        await ada.button("Tic-tac-toe").focus()
-        main_button = ada.page.locator(".sheet button.main")
-        await ada.page.keyboard.press("Enter")
-        await expect(main_button).to_be_focused()
-        await ada.page.keyboard.press("Escape")
-        await expect(ada.button("Tic-tac-toe")).to_be_focused()
-        await ada.page.keyboard.press("Enter")
-        await expect(main_button).to_be_focused()
-        await ada.page.keyboard.press("Enter")
-        await ada.wait_for_turn()
-        await expect(ada.page.locator("main")).to_be_focused()
-        await ada.page.keyboard.press("Tab")
-        assert await ada.page.evaluate("document.querySelector('main').matches(':focus-within')")
-
-
-async def test_a_refused_position_is_explained_once(
+async def test_a_game_is_found_and_a_refused_position_is_explained_once(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """The server's refusal of a start position stands at its field only, in view. It is hidden when
+    """The lobby has a search field for games; Enter opens the first hit and creates no room.
+
+    The server's refusal of a start position stands at its field only, in view. It is hidden when
     the field is left, and stands there again when the match is refused.
     """
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.go("/")
+        search = ada.page.get_by_label("Find a game")
+        await search.fill("stic")
+        await expect(ada.page.locator(".game-card")).to_have_count(1)
+        await ada.page.keyboard.press("Enter")
+        await expect(ada.page.get_by_role("dialog", name="Sticks")).to_be_visible()
+        assert ada.page.url.rstrip("/") == server.url
+        await ada.page.keyboard.press("Escape")
+        await search.fill("")
         await ada.button("Chess").click()
         await ada.page.get_by_text("Start from a position").click()
         field = ada.page.get_by_label("Position as text")
@@ -133,34 +137,16 @@ async def test_a_refused_position_is_explained_once(
         ada.faults.clear()  # the browser reports the refusals, which have status 400
 
 
-async def test_the_last_choices_are_offered_again(chromium: Browser, server: ServerProcess) -> None:
-    """The last three different choices are buttons; a game's sheet has its last choices."""
-    async with people(chromium, server.url, DESKTOP) as (ada,):
-        for level in (1, 2, 3, 2):
-            await ada.create("Connect four", "The AI", level=level, side="Yellow")
-        await ada.create("Hex", "A friend", side="Either")
-        await ada.go("/")
-        await expect(ada.page.locator(".offered")).to_have_text(
-            [
-                "Again: Hex with a friend, either side: Invite",
-                "Again: Connect four, level 2, Yellow: Play",
-                "Again: Connect four, level 3, Yellow: Play",
-            ]
-        )
-        await ada.button("Connect four").click()
-        for group, chosen in (("Level", "2 Novice"), ("You play", "Yellow")):
-            choice = ada.page.get_by_role("group", name=group, exact=True)
-            await expect(choice.locator("label:has(:checked)")).to_have_text(chosen)
-
-
 async def test_a_friend_accepts_an_invitation(chromium: Browser, server: ServerProcess) -> None:
     """The host's link leads a friend to a card with the host's name, the side and a name field.
 
     The link has the address of PLYROOM_URL, the QR code is an image, and the board shows the start
-    position. A refused name is explained at its field. A spectator may watch instead.
+    position. The host copies the link, and the button says so. A refused name is explained at its
+    field. A spectator may watch instead. In the next room an AI takes the friend's seat.
     """
-    async with people(chromium, server.url, DESKTOP, PHONE, DESKTOP) as (ada, bob, kim):
-        await ada.create("Chess", "A friend", side="White")
+    copying = {**DESKTOP, "permissions": ["clipboard-read", "clipboard-write"]}
+    async with people(chromium, server.url, copying, PHONE, DESKTOP) as (ada, bob, kim):
+        await ada.open_room("chess", OpenSeat())
         card = ada.page.get_by_role("region", name="Invitation")
         await expect(card).to_contain_text("Only people with the link find this room.")
         await card.get_by_label("Your name, as your friend sees it").fill("Ada of Town")
@@ -169,6 +155,10 @@ async def test_a_friend_accepts_an_invitation(chromium: Browser, server: ServerP
         link = card.get_by_label("Link to this room", exact=True)
         address = f"http://127.0.0.2:{server.port}/room/{ada.page.url.rpartition('/')[2]}"
         await expect(link).to_have_value(address)
+        await card.get_by_role("button", name="Copy: Link to this room").click()
+        await expect(ada.announcement).to_have_text("Link copied")
+        await expect(card.get_by_text("Copied", exact=True)).to_be_visible()
+        assert await ada.page.evaluate("navigator.clipboard.readText()") == address
         code = card.get_by_alt_text("QR code of the link")
         await code.wait_for()
         assert await code.evaluate("async image => (await image.decode(), image.naturalWidth)") > 0
@@ -203,9 +193,12 @@ async def test_a_friend_accepts_an_invitation(chromium: Browser, server: ServerP
         await ada.wait_for_turn()
         for person in (ada, bob, kim):
             await expect(person.page.locator(".invite")).to_have_count(0)
-        await ada.create("Hex", "A friend")
+        await ada.open_room("hex", OpenSeat())
         await expect(card).to_be_visible()
         await expect(card.get_by_label("Your name")).to_have_count(0)  # it is asked once
+        await card.get_by_role("button", name="Add AI").click()
+        await expect(ada.status).to_have_text("Your turn")
+        await expect(card).to_have_count(0)
 
 
 async def test_a_stranger_leaves_the_seat_of_a_friend(
@@ -215,11 +208,9 @@ async def test_a_stranger_leaves_the_seat_of_a_friend(
     and may not sit; the friend finds the invitation and plays.
     """
     async with people(chromium, server.url, PHONE, DESKTOP, DESKTOP) as (ada, eve, bob):
-        await ada.create("Connect four", "A friend", side="Red", seat_for="Anyone")
-        room = ada.page.url.rpartition("/")[2]
-        await eve.go("/")
-        line = eve.page.locator(f"[data-room='{room}']")
-        await line.get_by_role("button", name="Join").click()
+        await ada.open_room("connect-four", OpenSeat(), visibility="public")
+        await eve.page.goto(ada.page.url)
+        await eve.button("Sit here").click()
         await ada.play("d1")
         await ada.button("Not this person").click()
         assert await audit(ada.page) == []
@@ -251,19 +242,20 @@ async def test_the_doors_of_the_first_page(chromium: Browser, server: ServerProc
     async with people(chromium, server.url, DESKTOP, PHONE) as (ada, kim):
         await kim.go("/")
         await kim.page.locator(".rooms h2").first.wait_for()
+        await ada.go("/")
         for door, game, rival in (
             ("Two on this screen", "Tic-tac-toe", "Player 2"),
             ("Easy", "Connect four", "AI level 1"),
             ("Hard", "Hex", "AI level 6"),
         ):
-            await ada.go("/")
             await ada.button(door).click()
             await expect(ada.button(door)).to_have_attribute("aria-pressed", "true")
-            assert await audit(ada.page) == []
+            if door != "Hard":  # its page is that of "Easy"
+                assert await audit(ada.page) == []
             await ada.button(game).click()
             await ada.wait_for_turn()
             await expect(ada.page.locator(".player[data-seat='1'] .who")).to_contain_text(rival)
-        await ada.go("/")
+            await ada.go_to_lobby()
         await ada.button("With a friend").click()
         await ada.button("Choices for Chess").click()
         seat = ada.page.get_by_role("group", name="The other seat is for", exact=True)
@@ -272,7 +264,7 @@ async def test_the_doors_of_the_first_page(chromium: Browser, server: ServerProc
         await ada.button("Chess").click()
         await ada.page.get_by_role("region", name="Invitation").wait_for()
         room = ada.page.url.rpartition("/")[2]
-        await ada.go("/")
+        await ada.go_to_lobby()
         await ada.button("Anyone may join").click()
         await ada.button("Chess").click()
         await expect(kim.page.locator(".open .game")).to_have_text(["Chess"])
@@ -283,38 +275,20 @@ async def test_the_doors_of_the_first_page(chromium: Browser, server: ServerProc
         ]
 
 
-async def test_the_host_puts_an_ai_on_the_free_seat(
+async def test_your_matches_stand_first_and_your_last_choices_are_offered_again(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """The host copies the link, the button says so, and an AI may take the friend's seat."""
-    allowed = {**PHONE, "permissions": ["clipboard-read", "clipboard-write"]}
-    async with people(chromium, server.url, allowed) as (ada,):
-        await ada.create("Connect four", "A friend", side="Red")
-        card = ada.page.get_by_role("region", name="Invitation")
-        await card.get_by_text("Copy", exact=True).click()
-        await expect(card.get_by_text("Copied", exact=True)).to_be_visible()
-        assert "127.0.0.2" in await ada.page.evaluate("navigator.clipboard.readText()")
-        await card.get_by_role("button", name="Add AI").click()
-        await ada.wait_for_turn()
-        await expect(card).to_have_count(0)
+    """A running match, a room that waits and a lost match are yours, also if they are unlisted.
 
-
-async def test_your_matches_stand_first_in_the_lobby(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    """A running match, a room that waits and a lost match are yours, also if they are unlisted."""
+    The last three different choices are buttons; a game's sheet has its last choices.
+    """
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.create("Tic-tac-toe", "The AI", level=1, side="Crosses")
         await ada.button("Resign").or_(ada.button("Abort")).click()
         await ada.page.locator(".confirm .danger").click()
         await ada.page.locator(".state.over").wait_for()
-        for game, opponent in (("Sticks", "The AI"), ("Othello", "A friend")):
-            await ada.go("/")
-            await ada.pick("Game", game)
-            await ada.pick("Against", opponent)
-            if opponent == "The AI":
-                await ada.pick("Who can watch", "Only with the link")
-            await ada.create_room()
+        await choose(ada, "Sticks", "The AI", {"Who can watch": "Only with the link"})
+        await choose(ada, "Othello", "A friend", {"You play": "Either"})
         await ada.go("/")
         lines = ada.page.locator(".mine li")
         await expect(lines).to_have_count(3)
@@ -328,18 +302,62 @@ async def test_your_matches_stand_first_in_the_lobby(
         await lines.first.click()
         await ada.wait_for_turn()
 
+        for level in ("2", "3", "2"):
+            await choose(ada, "Connect four", "The AI", {"Level": level, "You play": "Yellow"})
+        await ada.go("/")
+        await expect(ada.page.locator(".offered")).to_have_text(
+            [
+                "Again: Connect four, level 2, Yellow, only with the link: Play",
+                "Again: Connect four, level 3, Yellow, only with the link: Play",
+                "Again: Othello with a friend, either side: Invite",
+            ]
+        )
+        await ada.button("Connect four").click()
+        for group, chosen in (("Level", "2 Novice"), ("You play", "Yellow")):
+            choice = ada.page.get_by_role("group", name=group, exact=True)
+            await expect(choice.locator("label:has(:checked)")).to_have_text(chosen)
 
-async def test_a_lobby_with_thirty_rooms_is_small(chromium: Browser, server: ServerProcess) -> None:
-    """Thirty rooms of all games make a page of fewer than MAX_NODES elements, each with a picture.
 
-    Before that, a lobby without rooms says what one can do.
+async def choose(person: Person, game: str, opponent: str, choices: dict[str, str]) -> None:
+    """Creates a room from another page than the lobby; `choices` are those by their group."""
+    await person.go_to_lobby()
+    await person.pick("Game", game)
+    await person.pick("Against", opponent)
+    for group, choice in choices.items():
+        await person.pick(group, choice)
+    await person.create_room()
+
+
+async def test_the_lobby_shows_rooms_as_they_come_and_go_and_thirty_are_small(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """The lobby adds and removes rooms as they change; it shows public ones only.
+
+    Thirty rooms of all games make a page of fewer than MAX_NODES elements, each with a picture.
     """
-    async with people(chromium, server.url, DESKTOP) as (kim,):
+    async with people(chromium, server.url, DESKTOP) as (kim,), connect(server.url) as client:
+
+        async def create(game: str, *seats: SeatWish, visibility: Visibility = "public") -> str:
+            request = Create(client.new_id(), game=game, seats=seats, visibility=visibility)
+            return (await client.command(request)).room or ""
+
+        await kim.go("/")
+        await kim.page.locator(".rooms h2").first.wait_for()
+        room = await create("sticks", *SEATS[0])
+        await expect(kim.page.locator(f"[data-room='{room}']")).to_contain_text("Sticks")
+        await expect(kim.page.locator(f".open [data-room='{room}']")).to_be_visible()
+        await client.command(CommandFrame(room, AddAi(client.new_id(), seat=1, level=1)))
+        await expect(kim.page.locator(f".playing [data-room='{room}']")).to_be_visible()
+        await client.command(CommandFrame(room, Abort(client.new_id())))
+        await expect(kim.page.locator(f"[data-room='{room}']")).to_have_count(0)
+        hidden = await create("tic-tac-toe", *SEATS[0], visibility="unlisted")
+        shown = await create("tic-tac-toe", *SEATS[0])
+        await expect(kim.page.locator(f"[data-room='{shown}']")).to_be_visible()
+        await expect(kim.page.locator(f"[data-room='{hidden}']")).to_have_count(0)
+
         games = [game_id for game_id in game_ids() if load_game(game_id).levels]
-        async with connect(server.url) as client:
-            for number in range(30):
-                game = games[number % len(games)]
-                await client.command(Create(id=client.new_id(), game=game, seats=SEATS[number % 2]))
+        for number in range(30):
+            await create(games[number % len(games)], *SEATS[number % 2])
         await kim.go("/")
         await expect(kim.page.locator(".rooms img").nth(29)).to_be_visible()
         assert await kim.page.evaluate("document.querySelectorAll('*').length") < MAX_NODES

@@ -3,11 +3,13 @@
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
+from client.connection import connect
 from server.commands import AiSeat, OpenSeat
 from tests.support.any_game import play_by_clicks
 from tests.support.browsers import DESKTOP, PHONE, Person, people
@@ -48,22 +50,10 @@ async def sit_together(
     await ada.wait_for_turn()
 
 
-async def test_a_new_name_is_visible_to_everyone(chromium: Browser, server: ServerProcess) -> None:
-    """The other player sees the new name, and it survives a reload."""
-    async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
-        await ada.go("/")
-        await ada.page.get_by_role("button", name=re.compile("^Your name is")).click()
-        await ada.page.get_by_label("Your name", exact=True).fill("Ada of Lovelace")
-        await ada.page.keyboard.press("Enter")
-        await expect(ada.button("Your name is Ada of Lovelace; change it")).to_be_visible()
-        await sit_together(ada, bob)
-        await expect(bob.page.locator(".player .who", has_text="Ada of Lovelace")).to_be_visible()
-        await ada.reload()
-        await expect(ada.button("Your name is Ada of Lovelace; change it")).to_be_visible()
-
-
 async def test_chat_and_names_are_plain_text(chromium: Browser, server: ServerProcess) -> None:
-    """Text that people write never becomes markup, for any viewer."""
+    """Text that people write never becomes markup, for any viewer. Everyone sees a new name at
+    once, and it survives a reload.
+    """
     evil = '<img src=x onerror="window.broken=1">'
     async with people(chromium, server.url, DESKTOP, PHONE) as (ada, kim):
         await ada.go("/")
@@ -71,8 +61,11 @@ async def test_chat_and_names_are_plain_text(chromium: Browser, server: ServerPr
         await ada.page.get_by_label("Your name", exact=True).fill("<b>Ada</b><script>")
         await ada.page.keyboard.press("Enter")
         await expect(ada.page.locator(".my-name span")).to_have_text("<b>Ada</b><script>")
+        mine = ada.button("Your name is <b>Ada</b><script>; change it")
+        await expect(mine).to_be_visible()
         await ada.open_room("tic-tac-toe", OpenSeat())
         await kim.page.goto(ada.page.url)
+        await kim.button("Sit here").click()
         await ada.chat(evil)
         await kim.wait_for_chat(evil)
         await expect(kim.page.locator(".chat p:not(.introduction) b")).to_have_text(
@@ -84,46 +77,84 @@ async def test_chat_and_names_are_plain_text(chromium: Browser, server: ServerPr
         for person in (ada, kim):
             assert await person.page.locator("main img, main script").count() == 0
             assert await person.page.evaluate("window.broken === undefined")
+        await ada.reload()
+        await expect(mine).to_be_visible()
 
 
-async def test_the_bot_answers_and_the_host_mutes(chromium: Browser, server: ServerProcess) -> None:
-    """A player chooses a command by keyboard alone and reads the answer, which nobody else sees.
+async def test_spectators_chat_the_bot_answers_and_the_host_mutes(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """Players do not see chat among spectators, and receive all other lines.
 
-    The new guest's address is no link. The host mutes the guest for everyone, and ends that. While
-    the two play without the bot's help, nothing offers a search of their position.
+    A player chooses a command by keyboard alone and reads the answer, which nobody else sees. The
+    new guest's address is no link. The host mutes the guest for everyone, and ends that. While the
+    two play without the bot's help, nothing offers a search of their position.
     """
-    async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
+    async with people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP, DESKTOP) as group:
+        ada, bob, kim, lea = group
         await sit_together(ada, bob)
-        await expect(ada.page.locator(".move-card .steps, .move-card .stepper")).to_be_visible()
-        await expect(ada.page.get_by_role("link", name="Open in the glass box")).to_have_count(0)
-        field = ada.page.get_by_label("Say something")
-        await field.focus()
-        await ada.page.keyboard.type("/ru")
-        await expect(ada.page.get_by_role("option", name="/rules")).to_be_visible()
-        assert await audit(ada.page) == []
-        await ada.page.keyboard.press("Tab")
-        await expect(field).to_have_value("/rules ")
-        await expect(field).to_be_focused()
-        await ada.page.keyboard.press("Enter")
-        answer = ada.page.locator(".chat .answer")
-        await expect(answer).to_contain_text("only you see this")
-        await expect(answer).to_contain_text("Crosses and noughts")
-        assert await audit(ada.page) == []
-        await bob.page.get_by_label("Say something").fill("see https://example.org")
-        await bob.page.keyboard.press("Enter")
-        line = ada.page.locator(".chat .lines p", has_text="example.org")
-        await expect(line).to_be_visible()
-        assert await ada.page.locator(".chat a").count() == 0
-        assert await bob.page.locator(".chat .answer").count() == 0
-        await line.get_by_role("button", name=re.compile("^Mute for all")).click()
-        await expect(bob.page.get_by_text("The host has muted you")).to_be_visible()
-        await bob.page.get_by_label("Say something").fill("hello?")
-        await bob.page.keyboard.press("Enter")
-        await expect(bob.page.locator("#say-error")).to_contain_text("muted you")
-        await ada.page.get_by_role("button", name=re.compile("^Unmute")).click()
-        await bob.page.get_by_label("Say something").fill("thank you")
-        await bob.page.keyboard.press("Enter")
-        await expect(ada.page.locator(".chat .lines p", has_text="thank you")).to_be_visible()
+        await let_spectators_chat((ada, bob), (kim, lea))
+        link = ada.page.get_by_label("Link to this room", exact=True).first
+        await expect(link).to_have_value(ada.page.url)
+        await let_the_bot_answer(ada)
+        await let_the_host_mute(ada, bob)
+
+
+async def let_spectators_chat(
+    players: tuple[Person, Person], spectators: tuple[Person, Person]
+) -> None:
+    (ada, bob), (kim, lea) = players, spectators
+    for person in spectators:
+        await person.page.goto(ada.page.url)
+    await expect(ada.page.locator(".info .watching")).to_contain_text("2 spectators")
+    await kim.page.get_by_label("To whom").select_option("to spectators")
+    await kim.chat("a1 would be better")
+    await lea.wait_for_chat("a1 would be better")
+    await kim.page.get_by_label("To whom").select_option("to everyone")
+    await kim.chat("hello")
+    for person in (ada, bob):
+        await person.wait_for_chat("hello")
+        assert await person.page.locator(".chat .said").all_inner_texts() == ["hello"]
+        assert await person.page.get_by_label("To whom").count() == 0
+    await lea.page.close()
+    await expect(ada.page.locator(".info .watching")).to_contain_text("1 spectator")
+    await kim.page.close()
+
+
+async def let_the_bot_answer(ada: Person) -> None:
+    await expect(ada.page.locator(".move-card .steps, .move-card .stepper")).to_be_visible()
+    await expect(ada.page.get_by_role("link", name="Open in the glass box")).to_have_count(0)
+    field = ada.page.get_by_label("Say something")
+    await field.focus()
+    await ada.page.keyboard.type("/ru")
+    await expect(ada.page.get_by_role("option", name="/rules")).to_be_visible()
+    assert await audit(ada.page) == []
+    await ada.page.keyboard.press("Tab")
+    await expect(field).to_have_value("/rules ")
+    await expect(field).to_be_focused()
+    await ada.page.keyboard.press("Enter")
+    answer = ada.page.locator(".chat .answer")
+    await expect(answer).to_contain_text("only you see this")
+    await expect(answer).to_contain_text("Crosses and noughts")
+    assert await audit(ada.page) == []
+
+
+async def let_the_host_mute(ada: Person, bob: Person) -> None:
+    await bob.page.get_by_label("Say something").fill("see https://example.org")
+    await bob.page.keyboard.press("Enter")
+    line = ada.page.locator(".chat .lines p", has_text="example.org")
+    await expect(line).to_be_visible()
+    assert await ada.page.locator(".chat a").count() == 0
+    assert await bob.page.locator(".chat .answer").count() == 0
+    await line.get_by_role("button", name=re.compile("^Mute for all")).click()
+    await expect(bob.page.get_by_text("The host has muted you")).to_be_visible()
+    await bob.page.get_by_label("Say something").fill("hello?")
+    await bob.page.keyboard.press("Enter")
+    await expect(bob.page.locator("#say-error")).to_contain_text("muted you")
+    await ada.page.get_by_role("button", name=re.compile("^Unmute")).click()
+    await bob.page.get_by_label("Say something").fill("thank you")
+    await bob.page.keyboard.press("Enter")
+    await expect(ada.page.locator(".chat .lines p", has_text="thank you")).to_be_visible()
 
 
 async def test_a_hint_helps_step_by_step(chromium: Browser, server: ServerProcess) -> None:
@@ -156,33 +187,6 @@ async def test_a_hint_helps_step_by_step(chromium: Browser, server: ServerProces
         await ada.open_tab("Chat")
         await expect(ada.page.locator("#say")).to_be_in_viewport(ratio=1)
         await expect(ada.page.locator(".player").first).to_be_in_viewport(ratio=1)
-
-
-async def test_players_do_not_see_chat_among_spectators(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    """Players receive all other lines of chat."""
-    async with people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP, DESKTOP) as (
-        ada,
-        bob,
-        kim,
-        lea,
-    ):
-        await sit_together(ada, bob)
-        for person in (kim, lea):
-            await person.page.goto(ada.page.url)
-        await expect(ada.page.locator(".info .watching")).to_contain_text("2 spectators")
-        await kim.page.get_by_label("To whom").select_option("to spectators")
-        await kim.chat("a1 would be better")
-        await lea.wait_for_chat("a1 would be better")
-        await kim.page.get_by_label("To whom").select_option("to everyone")
-        await kim.chat("hello")
-        for person in (ada, bob):
-            await person.wait_for_chat("hello")
-            assert await person.page.locator(".chat .said").all_inner_texts() == ["hello"]
-            assert await person.page.get_by_label("To whom").count() == 0
-        await lea.page.close()
-        await expect(ada.page.locator(".info .watching")).to_contain_text("1 spectator")
 
 
 async def propose(person: Person, game: str, minutes: str | None = None) -> None:
@@ -221,28 +225,15 @@ async def test_an_evening_of_three_games_in_one_room(
     one who has gone to another page, and one tap leads back. The score goes on over games and
     sides, a third person who sits down starts nothing, and the score is back with the pair. The
     list of the room's matches leads to a replay with the board of its own game.
+
+    The first match and the last one have clocks, which run for the side to move on all three pages
+    and move no board. The last match ends by a flag.
     """
     async with people(chromium, server.url, DESKTOP, PHONE, DESKTOP) as (ada, bob, kim):
-        await sit_together(ada, bob)
+        await sit_together(ada, bob, time="5+3")
         await kim.page.goto(ada.page.url)
-        name = await ada.page.locator(".my-name bdi").inner_text()
-        for number, cell in enumerate(("a1", "b1", "a2", "b2", "a3")):
-            await (ada, bob)[number % 2].play(cell)
-        await bob.go("/")
-        await ada.button("Offer a rematch").click()
-        await expect(ada.page.locator(".offer")).to_contain_text("is not in the room now")
-        offer = f"{name} offers a rematch of Tic-tac-toe."
-        await told(bob, offer)
-        await expect(bob.page.locator(".mine li").first).to_contain_text("Offers a rematch")
-        await ada.button("Withdraw").click()
-        await expect(bob.page.locator(".waiting")).to_have_count(0)
-        await ada.button("Offer a rematch").click()
-        await told(bob, offer)
-        await bob.go("/replays")
-        await told(bob, offer)
-        await bob.page.locator(".waiting .go").tap()
-        await bob.button("Accept").tap()
-        await expect(bob.page.locator(".waiting")).to_have_count(0)
+        await play_with_clocks(ada, bob, kim)
+        await agree_on_a_rematch(ada, bob)
         await bob.play("c3")
         await ada.play("a1")
         # On a phone the badge gives way to a score.
@@ -250,29 +241,7 @@ async def test_an_evening_of_three_games_in_one_room(
         await resign(bob)
         await expect(bob.status).to_have_text("You lost: you resigned")
         await expect(ada.status).to_have_text("You won: Crosses resigned")
-        await propose(ada, "Sticks")
-        await bob.button("Decline").tap()
-        await propose(ada, "Othello")
-        await expect(kim.page.locator(".offer")).to_contain_text("proposes Othello")
-        await bob.button("Accept").tap()
-        for person in (ada, bob, kim):
-            await expect(person.page).to_have_title(re.compile("Othello"))
-            await expect(person.cell("h8")).to_be_attached()
-        await ada.play("d3")
-        for person, points in ((ada, "2 pts"), (bob, "0 pts")):
-            await expect(person.page.locator(".player:has(.you) .points")).to_have_text(points)
-        await bob.reload()
-        await bob.play("c3")
-        await resign(ada)
-        for person in (bob, kim):
-            await expect(person.page.locator(".state .series b")).to_have_text(" 2 : 1 ")
-        await bob.button("Offer a rematch").tap()
-        await ada.button("Accept").click()
-        await bob.play("d3")
-        await ada.play("c3")
-        await resign(ada)
-        for person in (ada, bob, kim):
-            await expect(person.page.locator(".state .series b")).to_have_text(" 2 : 2 ")
+        await play_othello_twice(ada, bob, kim)
         await bob.button("Leave the seat").click()
         await kim.button("Sit here").click()
         await expect(ada.page.locator(".state .series")).to_have_count(0)
@@ -282,9 +251,10 @@ async def test_an_evening_of_three_games_in_one_room(
         await kim.button("Leave the seat").click()
         await bob.button("Sit here").click()
         await expect(ada.page.locator(".state .series b")).to_have_text(" 2 : 2 ")
-        await propose(bob, "Connect four")
+        await propose(bob, "Connect four", minutes="0.05")
         await ada.button("Accept").click()
         await expect(kim.page).to_have_title(re.compile("Connect four"))
+        await end_by_a_flag(ada, bob, kim)
         await kim.button("All matches").click()
         assert await audit(kim.page) == []
         await expect(kim.page.locator("dialog.evening li")).to_have_count(5)
@@ -292,6 +262,86 @@ async def test_an_evening_of_three_games_in_one_room(
         await expect(kim.cell("c3")).to_be_attached()
         await expect(kim.cell("h8")).to_have_count(0)
         await expect(kim.page.locator(".state .result")).to_contain_text("Crosses win")
+
+
+async def play_with_clocks(ada: Person, bob: Person, kim: Person) -> None:
+    """Ada wins tic-tac-toe with five minutes and three seconds a turn."""
+    board = await ada.board.bounding_box()
+    await expect(ada.page.locator(".first-turn")).to_contain_text("Your first move is due")
+    for number, cell in enumerate(("a1", "b1", "a2")):
+        await (ada, bob)[number % 2].play(cell)
+    for person in (ada, bob, kim):
+        await expect(person.page.locator("[data-clock='1'] .runs .digits")).to_have_text(
+            re.compile("^[45]:")
+        )
+        await expect(person.page.locator(".face.runs")).to_have_count(1)
+    await expect(bob.page).to_have_title(re.compile(r"^Your turn [45]:\d\d "))
+    await ada.button("+15 s for your opponent").click()
+    await expect(bob.page.locator(".toast", has_text="gave you 15 seconds")).to_be_visible()
+    assert await audit(bob.page) == []
+    assert await ada.board.bounding_box() == board
+    await bob.play("b2")
+    await ada.play("a3")
+
+
+async def agree_on_a_rematch(ada: Person, bob: Person) -> None:
+    """Ada's offer reaches Bob in the lobby and among the replays, and he comes back."""
+    name = await ada.page.locator(".my-name bdi").inner_text()
+    offer = f"{name} offers a rematch of Tic-tac-toe."
+    await bob.go("/")
+    await ada.button("Offer a rematch").click()
+    await expect(ada.page.locator(".offer")).to_contain_text("is not in the room now")
+    await told(bob, offer)
+    await expect(bob.page.locator(".mine li").first).to_contain_text("Offers a rematch")
+    await ada.button("Withdraw").click()
+    await expect(bob.page.locator(".waiting")).to_have_count(0)
+    await ada.button("Offer a rematch").click()
+    await expect(bob.page.locator(".waiting .go span")).to_have_text(offer)
+    await bob.go("/replays")
+    await told(bob, offer)
+    await bob.page.locator(".waiting .go").tap()
+    await bob.button("Accept").tap()
+    await expect(bob.page.locator(".waiting")).to_have_count(0)
+
+
+async def play_othello_twice(ada: Person, bob: Person, kim: Person) -> None:
+    """Ada proposes it after a refusal, and resigns both matches."""
+    await propose(ada, "Sticks")
+    await bob.button("Decline").tap()
+    await propose(ada, "Othello")
+    await expect(kim.page.locator(".offer")).to_contain_text("proposes Othello")
+    await bob.button("Accept").tap()
+    for person in (ada, bob, kim):
+        await expect(person.page).to_have_title(re.compile("Othello"))
+        await expect(person.cell("h8")).to_be_attached()
+    await ada.play("d3")
+    for person, points in ((ada, "2 pts"), (bob, "0 pts")):
+        await expect(person.page.locator(".player:has(.you) .points")).to_have_text(points)
+    await bob.reload()
+    await bob.play("c3")
+    await resign(ada)
+    for person in (bob, kim):
+        await expect(person.page.locator(".state .series b")).to_have_text(" 2 : 1 ")
+    await bob.button("Offer a rematch").tap()
+    await ada.button("Accept").click()
+    await bob.play("d3")
+    await ada.play("c3")
+    await resign(ada)
+    for person in (ada, bob, kim):
+        await expect(person.page.locator(".state .series b")).to_have_text(" 2 : 2 ")
+
+
+async def end_by_a_flag(ada: Person, bob: Person, kim: Person) -> None:
+    """Ada, who begins, is out of time after both first moves."""
+    await ada.play("d1")
+    await bob.play("e1")
+    for person in (ada, bob, kim):
+        await expect(person.status).to_contain_text("out of time")
+        await expect(person.page.locator("[data-clock='0'] .digits")).to_have_text("0.0")
+        await expect(person.cell("g6")).to_be_attached()
+    await bob.reload()
+    for person in (bob, kim):
+        await expect(person.page.locator(".state .series b")).to_have_text(" 2 : 3 ")
 
 
 async def test_an_evening_goes_on_on_one_screen_and_against_the_computer(
@@ -314,7 +364,7 @@ async def test_an_evening_goes_on_on_one_screen_and_against_the_computer(
         await expect(ada.page.locator(".player[data-seat='0'] .who")).to_have_text("Tom")
         await ada.play("d1")
         room = ada.page.url
-        await ada.go("/")
+        await ada.go_to_lobby()
         await ada.button("Two on this screen").click()
         await ada.button("Connect four").click()
         assert await audit(ada.page) == []
@@ -332,7 +382,7 @@ async def test_an_evening_goes_on_on_one_screen_and_against_the_computer(
         )
         await ada.go(f"/replays?player={you}")
         await expect(ada.page.locator(".matches .winner").first).to_have_text("Mia")
-        await ada.create("Tic-tac-toe", "The AI", level=1, side="begins")
+        await ada.open_room("tic-tac-toe", AiSeat(1))
         await ada.play("a1")
         await ada.wait_for_turn()
         await resign(ada)
@@ -341,59 +391,14 @@ async def test_an_evening_goes_on_on_one_screen_and_against_the_computer(
         await expect(ada.page.locator(".player[data-seat='0'] .who")).to_have_text("AI level 2")
 
 
-async def test_the_same_people_play_another_game_in_the_same_room(
+async def test_a_player_leaves_the_seat_comes_back_and_looks_at_past_positions(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """The opponent agrees, a spectator stays and sees the new board, and the score goes on. The
-    list of the room's matches leads to a replay with the board of its own game.
+    """A player may abort before the first moves and leave the seat. The host can then put an AI on
+    the seat, and remove it again after the match.
 
-    Both matches have clocks, which run for the side to move on all three pages and move no board.
-    The second one ends by a flag.
+    The board keeps showing a past position when a move arrives, until the player returns.
     """
-    async with people(chromium, server.url, DESKTOP, PHONE, DESKTOP) as (ada, bob, kim):
-        await sit_together(ada, bob, time="5+3")
-        await kim.page.goto(ada.page.url)
-        board = await ada.board.bounding_box()
-        await expect(ada.page.locator(".first-turn")).to_contain_text("Your first move is due")
-        for number, cell in enumerate(("a1", "b1", "a2")):
-            await (ada, bob)[number % 2].play(cell)
-        for person in (ada, bob, kim):
-            await expect(person.page.locator("[data-clock='1'] .runs .digits")).to_have_text(
-                re.compile("^[45]:")
-            )
-            await expect(person.page.locator(".face.runs")).to_have_count(1)
-        await expect(bob.page).to_have_title(re.compile(r"^Your turn [45]:\d\d "))
-        await ada.button("+15 s for your opponent").click()
-        await expect(bob.page.locator(".toast", has_text="gave you 15 seconds")).to_be_visible()
-        assert await audit(bob.page) == []
-        assert await ada.board.bounding_box() == board
-        await bob.play("b2")
-        await ada.play("a3")
-        await propose(ada, "Sticks")
-        await bob.button("Decline").click()
-        await propose(ada, "Othello", minutes="0.05")
-        await expect(kim.page.locator(".offer")).to_contain_text("proposes Othello")
-        await bob.button("Accept").click()
-        await bob.play("d3")
-        await ada.play("c3")
-        for person in (ada, bob, kim):
-            await expect(person.status).to_contain_text("out of time")
-            await expect(person.page.locator("[data-clock='0'] .digits")).to_have_text("0.0")
-            await expect(person.cell("h8")).to_be_attached()
-        await bob.reload()
-        for person in (bob, kim):
-            await expect(person.page.locator(".state .series b")).to_have_text(" 2 : 0 ")
-        await kim.button("All matches").click()
-        assert await audit(kim.page) == []
-        await kim.page.locator("dialog.evening a", has_text="Tic-tac-toe").click()
-        await expect(kim.cell("c3")).to_be_attached()
-        await expect(kim.cell("h8")).to_have_count(0)
-
-
-async def test_a_player_may_abort_before_the_first_moves_and_leave_the_seat(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    """The host can then put an AI on the seat, and remove it again after the match."""
     async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
         await sit_together(ada, bob)
         await bob.button("Abort").click()
@@ -412,11 +417,29 @@ async def test_a_player_may_abort_before_the_first_moves_and_leave_the_seat(
         await bob.button("Sit here").click()
         await ada.button("Offer a match").click()
         await bob.button("Accept").click()
-        await bob.wait_for_turn()
+        await bob.play("b2")
+        await ada.play("a1")
+        await ada.reload()
+        await ada.page.keyboard.press("ArrowLeft")
+        await expect(ada.page.locator("ply-board .at")).to_have_count(1)
+        await ada.page.keyboard.press("Home")
+        await expect(ada.page.locator("ply-board .at")).to_have_count(0)
+        await bob.play("c3")
+        await expect(ada.page.locator(".moves .move")).to_have_text(["b2", "a1", "c3"])
+        assert await ada.pieces() == {}
+        await expect(ada.page.locator("ply-board.playable")).to_have_count(0)
+        await ada.button("Back to the match").click()
+        await ada.play("c1")
 
 
-async def test_a_persona_takes_a_seat(chromium: Browser, server: ServerProcess) -> None:
-    """The form explains the persona; it plays, its seat names it, and its badge explains it."""
+async def test_a_persona_takes_a_seat_and_two_ai_seats_play(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """The form explains the persona; it plays, its seat names it, and its badge explains it.
+
+    The host of a match of two AI seats sees both think in turn, and can flip the board and abort
+    the match.
+    """
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.go("/")
         await ada.pick("Game", "Tic-tac-toe")
@@ -433,6 +456,25 @@ async def test_a_persona_takes_a_seat(chromium: Browser, server: ServerProcess) 
         await expect(ada.page.locator(".player[data-seat='1'] .badge")).to_have_attribute(
             "title", about
         )
+        await ada.go_to_lobby()
+        await ada.pick("Game", "Connect four")
+        await ada.pick("Against", "AI against AI")
+        await ada.pick("Level of Red", "1")
+        await ada.pick("Level of Yellow", "2")
+        await ada.create_room()
+        heading = ada.page.locator(".thinking h2")
+        await expect(heading).to_contain_text(re.compile(r"Red, \d+\."))
+        await expect(heading).to_contain_text(re.compile(r"Yellow, \d+\."))
+        assert await ada.page.locator(".player").evaluate_all(
+            "players => players.map(player => player.dataset.seat)"
+        ) == ["1", "0"]
+        await ada.button("Turn the board round").click()
+        assert await ada.page.locator(".player").evaluate_all(
+            "players => players.map(player => player.dataset.seat)"
+        ) == ["0", "1"]
+        await ada.button("Abort").click()
+        await ada.button("Abort now").click()
+        await expect(ada.status).to_have_text("The match was aborted")
 
 
 async def test_a_strategy_plays_at_the_depth_that_the_host_chooses(
@@ -468,7 +510,7 @@ async def test_a_strategy_plays_at_the_depth_that_the_host_chooses(
             "Again: Sticks, MiniMax depth 2, First: Play"
         )
 
-        await ada.create("Rock, paper, scissors", "A friend")
+        await ada.open_room("rock-paper-scissors", OpenSeat())
         menu = ada.page.get_by_label("Level, character or strategy of the AI")
         await menu.select_option("Random")
         await expect(depth).to_be_hidden()
@@ -480,179 +522,106 @@ async def test_a_strategy_plays_at_the_depth_that_the_host_chooses(
         )
 
 
-async def test_a_player_can_look_at_past_positions_during_the_match(
-    chromium: Browser, server: ServerProcess
+async def test_refused_commands_and_connections_are_explained(
+    chromium: Browser, tmp_path: Path
 ) -> None:
-    """The board keeps showing a past position when a move arrives, until the player returns."""
-    async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
-        await sit_together(ada, bob)
-        await ada.play("b2")
-        await bob.play("a1")
-        await bob.reload()
-        await bob.page.keyboard.press("ArrowLeft")
-        await expect(bob.page.locator("ply-board .at")).to_have_count(1)
-        await bob.page.keyboard.press("Home")
-        await expect(bob.page.locator("ply-board .at")).to_have_count(0)
-        await ada.play("c3")
-        await expect(bob.page.locator(".moves .move")).to_have_text(["b2", "a1", "c3"])
-        assert await bob.pieces() == {}
-        await expect(bob.page.locator("ply-board.playable")).to_have_count(0)
-        await bob.button("Back to the match").click()
-        await bob.play("c1")
+    """A refused command shows its reason, which can be dismissed, and changes nothing; a missing
+    room is reported.
 
-
-async def test_two_ai_seats_play_and_the_host_may_stop_them(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    """The host sees both think in turn, and can flip the board and abort the match."""
-    async with people(chromium, server.url, DESKTOP) as (ada,):
-        await ada.go("/")
-        await ada.pick("Game", "Connect four")
-        await ada.pick("Against", "AI against AI")
-        await ada.pick("Level of Red", "1")
-        await ada.pick("Level of Yellow", "2")
-        await ada.create_room()
-        heading = ada.page.locator(".thinking h2")
-        await expect(heading).to_contain_text(re.compile(r"Red, \d+\."))
-        await expect(heading).to_contain_text(re.compile(r"Yellow, \d+\."))
-        assert await ada.page.locator(".player").evaluate_all(
-            "players => players.map(player => player.dataset.seat)"
-        ) == ["1", "0"]
-        await ada.button("Turn the board round").click()
-        assert await ada.page.locator(".player").evaluate_all(
-            "players => players.map(player => player.dataset.seat)"
-        ) == ["0", "1"]
-        await ada.button("Abort").click()
-        await ada.button("Abort now").click()
-        await expect(ada.status).to_have_text("The match was aborted")
-
-
-async def test_the_link_to_a_room_is_shown_and_copied(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    """The copied text is the room's address."""
-    allowed = {**DESKTOP, "permissions": ["clipboard-read", "clipboard-write"]}
-    async with people(chromium, server.url, allowed) as (ada,):
-        await ada.create("Connect four", "A friend")
-        link = ada.page.get_by_label("Link to this room", exact=True).first
-        await expect(link).to_have_value(ada.page.url)
-        await ada.page.get_by_role("button", name="Copy: Link to this room").first.click()
-        await expect(ada.announcement).to_have_text("Link copied")
-        assert await ada.page.evaluate("navigator.clipboard.readText()") == ada.page.url
-
-
-async def test_a_refusal_is_shown_and_changes_nothing(chromium: Browser, tmp_path: Path) -> None:
-    """A refused command shows its reason, which can be dismissed; a missing room is reported."""
-    async with (
-        serving(tmp_path / "data", rooms_burst=1, rooms_per_minute=0.001) as server,
-        people(chromium, server.url, DESKTOP) as (ada,),
-    ):
-        await ada.create("Connect four", "A friend")
-        await ada.go("/")
-        await ada.page.locator(".offered").first.click()
-        await expect(
-            ada.page.get_by_role("alert").get_by_text("You create rooms too fast")
-        ).to_be_visible()
-        assert ada.page.url == f"{server.url}/"
-        await ada.button("Dismiss").click()
-        await expect(ada.page.locator(".toast")).to_have_count(0)
-        await ada.go("/room/nowhere")
-        await expect(
-            ada.page.get_by_role("heading", name="This room cannot be opened")
-        ).to_be_visible()
-        await ada.page.get_by_role("link", name="Back to the lobby").click()
-        await expect(ada.page.locator(".offered")).to_be_visible()
-
-
-async def test_a_refused_connection_is_explained(chromium: Browser, tmp_path: Path) -> None:
-    """The page shows the limit that refuses it and the time to try again.
-
-    It connects by itself once the limit allows it.
+    The page shows the limit that refuses its connection and the time to try again. It connects by
+    itself once the limit allows it.
     """
-    async with serving(
-        tmp_path / "data", limit_guests=2, limit_guests_per_minute=1, limit_sockets=1
-    ) as server:
-        pages = [await (await chromium.new_context()).new_page() for _ in range(3)]
-        banners = [page.get_by_role("alert").filter(has_text="Not connected") for page in pages]
-        await pages[0].goto(server.url)
-        await expect(pages[0].get_by_role("img", name=re.compile("^connected"))).to_be_visible()
-        await pages[1].goto(server.url)
-        await expect(banners[1]).to_contain_text(
-            "your address has reached its limit of open connections (1); try again in 10 s"
-        )
-        await pages[2].goto(server.url)
-        await expect(banners[2]).to_contain_text(
-            "your address may have 2 new guests at once and then 1 a minute; try again in"
-        )
-        await pages[0].close()
-        await expect(banners[1]).to_have_count(0)
-        await expect(pages[1].get_by_role("img", name=re.compile("^connected"))).to_be_visible()
-        for page in pages[1:]:
-            await page.close()
+    limits: dict[str, Any] = {"limit_guests": 3, "limit_guests_per_minute": 1, "limit_sockets": 2}
+    async with (
+        serving(tmp_path / "data", rooms_burst=1, rooms_per_minute=0.001, **limits) as server,
+        people(chromium, server.url, DESKTOP, DESKTOP, DESKTOP) as (ada, bob, kim),
+    ):
+        await be_refused_a_room(ada)
+        banners = [
+            person.page.get_by_role("alert").filter(has_text="Not connected")
+            for person in (bob, kim)
+        ]
+        async with connect(server.url):
+            await bob.go("/")
+            await expect(banners[0]).to_contain_text(
+                "your address has reached its limit of open connections (2); try again in 10 s"
+            )
+            await kim.go("/")
+            await expect(banners[1]).to_contain_text(
+                "your address may have 3 new guests at once and then 1 a minute; try again in"
+            )
+        await expect(banners[0]).to_have_count(0)
+        await expect(bob.page.get_by_role("img", name=re.compile("^connected"))).to_be_visible()
+        for person in (bob, kim):
+            assert [fault for fault in person.faults if "429" not in fault] == []
+            person.faults.clear()
 
 
-async def test_a_lost_guest_is_reported_once(chromium: Browser, server: ServerProcess) -> None:
+async def be_refused_a_room(ada: Person) -> None:
+    """Ada creates one room, which is all that the server allows, and another one."""
+    await ada.create("Connect four", "A friend")
+    await ada.go("/")
+    await ada.page.locator(".offered").first.click()
+    await expect(
+        ada.page.get_by_role("alert").get_by_text("You create rooms too fast")
+    ).to_be_visible()
+    assert ada.page.url == f"{ada.url}/"
+    await ada.button("Dismiss").click()
+    await expect(ada.page.locator(".toast")).to_have_count(0)
+    await ada.go("/room/nowhere")
+    await expect(ada.page.get_by_role("heading", name="This room cannot be opened")).to_be_visible()
+    await ada.page.get_by_role("link", name="Back to the lobby").click()
+    await expect(ada.page.locator(".offered")).to_be_visible()
+    await expect(ada.page.get_by_role("img", name=re.compile("^connected"))).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    "screen",
+    [pytest.param(DESKTOP, id="desktop", marks=pytest.mark.long), pytest.param(PHONE, id="phone")],
+)
+async def test_a_lost_guest_is_reported_once(
+    chromium: Browser, server: ServerProcess, screen: dict[str, Any]
+) -> None:
     """With an unknown cookie the page reports the lost guest and the new guest's name.
 
     The message stays until the user closes it. A reload keeps the new guest and shows no message.
     """
-    async with people(chromium, server.url, DESKTOP, PHONE) as both:
-        for ada in both:
-            answer = await ada.page.request.get(f"{server.url}/api/installation")
-            name = f"plyroom_{(await answer.json())['installation'][:8]}"
-            await ada.page.context.add_cookies(
-                [{"name": name, "value": "of-a-guest-who-expired", "url": server.url}]
-            )
-            await ada.go("/")
-            toast = ada.page.locator(".toast")
-            error = ada.page.locator(".rename .field-error")
-            await expect(toast).to_contain_text("Your earlier guest was not found on this server.")
-            name = (await toast.inner_text()).rpartition(": ")[2].strip().removesuffix(".")
-            await ada.button(f"Your name is {name}; change it").click()
-            await ada.page.get_by_label("Your name", exact=True).fill("AI level 5")
-            await ada.page.keyboard.press("Enter")
-            await expect(error).to_be_visible()
-            await ada.page.get_by_label("Your name", exact=True).blur()
-            await expect(error).to_have_count(0)
-            assert [fault for fault in ada.faults if "status of 400" not in fault] == []
-            ada.faults.clear()
-            await expect(toast).to_contain_text("Your earlier guest")
-            await ada.button("Dismiss").click()
-            await expect(toast).to_have_count(0)
-            await ada.page.reload()
-            await expect(ada.button(f"Your name is {name}; change it")).to_be_visible()
-            await expect(toast).to_have_count(0)
+    async with people(chromium, server.url, screen) as (ada,):
+        answer = await ada.page.request.get(f"{server.url}/api/installation")
+        name = f"plyroom_{(await answer.json())['installation'][:8]}"
+        await ada.page.context.add_cookies(
+            [{"name": name, "value": "of-a-guest-who-expired", "url": server.url}]
+        )
+        await ada.go("/")
+        toast = ada.page.locator(".toast")
+        error = ada.page.locator(".rename .field-error")
+        await expect(toast).to_contain_text("Your earlier guest was not found on this server.")
+        name = (await toast.inner_text()).rpartition(": ")[2].strip().removesuffix(".")
+        await ada.button(f"Your name is {name}; change it").click()
+        await ada.page.get_by_label("Your name", exact=True).fill("AI level 5")
+        await ada.page.keyboard.press("Enter")
+        await expect(error).to_be_visible()
+        await ada.page.get_by_label("Your name", exact=True).blur()
+        await expect(error).to_have_count(0)
+        assert [fault for fault in ada.faults if "status of 400" not in fault] == []
+        ada.faults.clear()
+        await expect(toast).to_contain_text("Your earlier guest")
+        await ada.button("Dismiss").click()
+        await expect(toast).to_have_count(0)
+        await ada.page.reload()
+        await expect(ada.button(f"Your name is {name}; change it")).to_be_visible()
+        await expect(toast).to_have_count(0)
 
 
-async def test_the_lobby_shows_rooms_as_they_come_and_go(
+async def test_sticks_are_taken_by_the_first_of_them_and_a_last_seed_in_the_store_moves_again(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """The lobby adds and removes rooms as they change; it shows public ones only."""
-    async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, kim):
-        await kim.go("/")
-        await kim.page.locator(".rooms h2").first.wait_for()
-        await ada.create("Sticks", "A friend", seat_for="Anyone")
-        room = ada.page.url.rpartition("/")[2]
-        await expect(kim.page.locator(f"[data-room='{room}']")).to_contain_text("Sticks")
-        await expect(kim.page.locator(f".open [data-room='{room}']")).to_be_visible()
-        await ada.button("Add AI").click()
-        await expect(kim.page.locator(f".playing [data-room='{room}']")).to_be_visible()
-        await ada.button("Abort").click()
-        await ada.button("Abort now").click()
-        await expect(kim.page.locator(f"[data-room='{room}']")).to_have_count(0)
-        await ada.create("Tic-tac-toe", "A friend", seat_for="My friend")
-        hidden = ada.page.url.rpartition("/")[2]
-        await ada.create("Tic-tac-toe", "A friend", seat_for="Anyone")
-        shown = ada.page.url.rpartition("/")[2]
-        await expect(kim.page.locator(f"[data-room='{shown}']")).to_be_visible()
-        await expect(kim.page.locator(f"[data-room='{hidden}']")).to_have_count(0)
+    """The host chooses the rows; pointing at a stick marks the sticks that would be taken.
 
-
-async def test_sticks_are_taken_by_clicking_the_first_of_them(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    """The host chooses the rows; pointing at a stick marks the sticks that would be taken."""
-    async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
+    In Kalah a player keeps the turn, each move is listed with its side, and on a phone the
+    invitation leaves the free seat above the low board.
+    """
+    async with people(chromium, server.url, DESKTOP, PHONE) as (ada, bob):
         await ada.go("/")
         await ada.pick("Game", "Sticks")
         await ada.pick("Against", "A friend")
@@ -671,14 +640,6 @@ async def test_sticks_are_taken_by_clicking_the_first_of_them(
         for person in (ada, bob):
             await expect(person.status).to_contain_text("a single stick is left")
 
-
-async def test_a_player_moves_again_after_a_last_seed_in_the_store(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    """In Kalah a player keeps the turn, each move is listed with its side, and on a phone the
-    invitation leaves the free seat above the low board.
-    """
-    async with people(chromium, server.url, DESKTOP, PHONE) as (ada, bob):
         await sit_together(ada, bob, "kalah")
         await ada.play("c1")
         await ada.play("f1")

@@ -1,13 +1,14 @@
 """The room's settings, keys, tabs, sounds and notices."""
 
 from collections.abc import AsyncIterator
+from typing import Literal
 
 import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from server.commands import OpenSeat
-from tests.support.browsers import DESKTOP, PHONE, people
+from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.server_process import ServerProcess, serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -101,81 +102,95 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
         yield server
 
 
-async def test_settings_apply_at_once_and_outlive_a_reload(
+async def test_a_room_of_chess_fits_every_screen_obeys_keys_and_keeps_its_settings(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """The board and piece themes, coordinates and animation are chosen in a menu and kept."""
-    ground = "getComputedStyle(document.querySelector('ply-board .dark .ground')).fill"
+    """The board comes first: with the status it fits the window, and it takes three quarters of the
+    window's side. `f` turns the board, also when the board has the focus; `?` opens the list of
+    keys. The board and piece themes, coordinates and animation are chosen in a menu, apply at once
+    and outlive a reload.
+    """
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.open_room("chess", OpenSeat())
-        wood = await ada.page.evaluate(ground)
-        await ada.button("Board and pieces").click()
-        for choice in ("Slate", "Bold, with marks", "Hidden", "Off"):
-            await ada.page.locator("dialog label", has_text=choice).click()
-        slate = await ada.page.evaluate(ground)
-        assert slate != wood
-        await ada.button("Close").click()
-        await expect(ada.button("Board and pieces")).to_be_focused()
-        await ada.reload()
-        assert await ada.page.evaluate(ground) == slate
-        chosen = await ada.page.evaluate("({...document.documentElement.dataset})")
-        assert chosen == {
-            "board": "slate", "pieces": "bold", "coordinates": "off", "animation": "off"
-        }  # fmt: skip
-        await expect(ada.page.locator("ply-board .labels")).to_be_hidden()
+        await assert_board_comes_first(ada)
+        await turn_board_by_keys(ada)
+        await choose_settings(ada)
 
 
-@pytest.mark.parametrize("game", ["Chess", "Draughts"])
-async def test_pieces_are_visible_in_both_themes(
-    chromium: Browser, server: ServerProcess, game: str
-) -> None:
-    """Each side's pieces differ from the squares of both colours, by their fill or outline."""
+async def assert_board_comes_first(ada: Person) -> None:
+    for width, height in ((1024, 768), (768, 1024), (390, 844), (844, 390), (1280, 800)):
+        await ada.page.set_viewport_size({"width": width, "height": height})
+        for part in (ada.board, ada.status):
+            await expect(part).to_be_in_viewport(ratio=1)
+        box = await ada.board.bounding_box()
+        assert box is not None
+        assert min(box["width"], box["height"]) >= 0.75 * min(width, height), (width, height)
+
+
+async def turn_board_by_keys(ada: Person) -> None:
+    top = ada.page.locator(".player").first
+    before = await top.get_attribute("data-seat")
+    await ada.page.keyboard.press("f")
+    await expect(top).not_to_have_attribute("data-seat", before or "")
+    await ada.cell("e4").focus()
+    await ada.page.keyboard.press("f")
+    await expect(top).to_have_attribute("data-seat", before or "")
+    await ada.page.keyboard.press("?")
+    await expect(ada.page.get_by_role("dialog", name="Keys")).to_contain_text("flip the board")
+    await ada.page.keyboard.press("Escape")
+    await expect(ada.page.get_by_role("dialog")).to_have_count(0)
+
+
+async def choose_settings(ada: Person) -> None:
+    ground = "getComputedStyle(document.querySelector('ply-board .dark .ground')).fill"
+    wood = await ada.page.evaluate(ground)
+    await ada.button("Board and pieces").click()
+    for choice in ("Slate", "Bold, with marks", "Hidden", "Off"):
+        await ada.page.locator("dialog label", has_text=choice).click()
+    slate = await ada.page.evaluate(ground)
+    assert slate != wood
+    await ada.button("Close").click()
+    await expect(ada.button("Board and pieces")).to_be_focused()
+    await ada.reload()
+    assert await ada.page.evaluate(ground) == slate
+    chosen = await ada.page.evaluate("({...document.documentElement.dataset})")
+    assert chosen == {
+        "board": "slate", "pieces": "bold", "coordinates": "off", "animation": "off"
+    }  # fmt: skip
+    await expect(ada.page.locator("ply-board .labels")).to_be_hidden()
+
+
+async def test_pieces_are_visible_in_both_themes(chromium: Browser, server: ServerProcess) -> None:
+    """Each side's pieces differ from the squares of both colours, by their fill or outline. So does
+    each man in the lobby's picture of chess from its square, when the page is opened in a theme.
+    """
+    schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
     async with people(chromium, server.url, {**DESKTOP, "color_scheme": "light"}) as (ada,):
-        await ada.create(game, "A friend")
-        for scheme in ("light", "dark"):
+        for game in ("chess", "draughts"):
+            await ada.open_room(game, OpenSeat())
+            for scheme in schemes:
+                await ada.page.emulate_media(color_scheme=scheme)
+                assert await ada.page.evaluate(CONTRAST) >= LEAST_CONTRAST, (game, scheme)
+            await ada.page.emulate_media(color_scheme="light")
+        for scheme in schemes:
             await ada.page.emulate_media(color_scheme=scheme)
-            assert await ada.page.evaluate(CONTRAST) >= LEAST_CONTRAST, scheme
-
-
-async def test_the_men_of_a_small_picture_are_visible_in_both_themes(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    """Each man in the lobby's picture of chess differs from its square, in either theme."""
-    for scheme in ("light", "dark"):
-        async with people(chromium, server.url, {**DESKTOP, "color_scheme": scheme}) as (ada,):
             await ada.go("/")
             card = ada.page.locator(".game-card").filter(has=ada.button("Chess"))
             picture = card.locator("img.thumbnail")
             assert await picture.evaluate(PICTURE_CONTRAST) >= LEAST_CONTRAST, scheme
 
 
-async def test_keys_turn_the_board_and_list_themselves(
+async def test_tabs_mark_new_lines_of_chat_and_the_bell_rings(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """`f` turns the board, also when the board has the focus; `?` opens the list of keys."""
-    async with people(chromium, server.url, DESKTOP) as (ada,):
-        await ada.open_room("chess", OpenSeat())
-        top = ada.page.locator(".player").first
-        before = await top.get_attribute("data-seat")
-        await ada.page.keyboard.press("f")
-        await expect(top).not_to_have_attribute("data-seat", before or "")
-        await ada.cell("e4").focus()
-        await ada.page.keyboard.press("f")
-        await expect(top).to_have_attribute("data-seat", before or "")
-        await ada.page.keyboard.press("?")
-        await expect(ada.page.get_by_role("dialog", name="Keys")).to_contain_text("flip the board")
-        await ada.page.keyboard.press("Escape")
-        await expect(ada.page.get_by_role("dialog")).to_have_count(0)
+    """On a phone the cards are tabs. The mark of new lines appears while another tab is open, and
+    goes when the chat is opened. A toast does not cover the chat's field.
 
-
-async def test_on_a_phone_the_cards_are_tabs_and_new_lines_of_chat_are_marked(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    """The mark appears while another tab is open, and goes when the chat is opened.
-
-    A toast does not cover the chat's field.
+    Sounds are off at first. The bell asks for the permission to show notices, and is kept. A notice
+    appears only when it is the player's turn and the page is hidden.
     """
     async with people(chromium, server.url, PHONE, DESKTOP) as (ada, bob):
+        await bob.page.add_init_script(RECORD)
         await ada.open_room("tic-tac-toe", OpenSeat())
         await bob.page.goto(ada.page.url)
         await bob.chat("hello")
@@ -189,48 +204,21 @@ async def test_on_a_phone_the_cards_are_tabs_and_new_lines_of_chat_are_marked(
         assert await ada.page.get_by_label("Say something").evaluate(AT_ITS_CENTRE)
         assert await bob.page.get_by_role("tab").count() == 0
 
-
-async def test_the_board_comes_first_on_every_screen(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    """The board and the status fit the window, and the board takes three quarters of its side."""
-    async with people(chromium, server.url, DESKTOP) as (ada,):
-        await ada.open_room("chess", OpenSeat())
-        for width, height in ((1280, 800), (1024, 768), (768, 1024), (390, 844), (844, 390)):
-            await ada.page.set_viewport_size({"width": width, "height": height})
-            for part in (ada.board, ada.status):
-                await expect(part).to_be_in_viewport(ratio=1)
-            box = await ada.board.bounding_box()
-            assert box is not None
-            assert min(box["width"], box["height"]) >= 0.75 * min(width, height), (width, height)
-
-
-async def test_the_bell_turns_on_sounds_and_notices(
-    chromium: Browser, server: ServerProcess
-) -> None:
-    """Sounds are off at first. The bell asks for the permission to show notices, and is kept.
-
-    A notice appears only when it is the player's turn and the page is hidden.
-    """
-    async with people(chromium, server.url, DESKTOP, DESKTOP) as (ada, bob):
-        await ada.page.add_init_script(RECORD)
-        await ada.open_room("tic-tac-toe", OpenSeat())
-        await bob.page.goto(ada.page.url)
-        await bob.button("Sit here").click()
         await ada.play("b2")
-        assert await ada.page.evaluate("played") == []
-        await ada.button("Sounds and notices").click()
-        # A sample of two notes, which waits for the module of sounds.
-        await ada.until("played.length >= 3")
-        assert sorted(await ada.page.evaluate("played.splice(0)")) == ["asked", "note", "note"]
         await bob.play("a1")
-        await ada.wait_for_turn()
-        await ada.until("played.length >= 3")
-        assert await ada.page.evaluate("played.splice(0)") == ["note", "note", "note"]
+        assert await bob.page.evaluate("played") == []
+        await bob.button("Sounds and notices").click()
+        # A sample of two notes, which waits for the module of sounds.
+        await bob.until("played.length >= 3")
+        assert sorted(await bob.page.evaluate("played.splice(0)")) == ["asked", "note", "note"]
         await ada.play("c3")
-        await ada.page.evaluate(HIDE)
+        await bob.wait_for_turn()
+        await bob.until("played.length >= 3")
+        assert await bob.page.evaluate("played.splice(0)") == ["note", "note", "note"]
         await bob.play("a3")
-        await ada.wait_for_turn()
-        await ada.until("played.includes('Your turn')")
-        await ada.reload()
-        await expect(ada.button("Sounds and notices")).to_have_attribute("aria-pressed", "true")
+        await bob.page.evaluate(HIDE)
+        await ada.play("a2")
+        await bob.wait_for_turn()
+        await bob.until("played.includes('Your turn')")
+        await bob.reload()
+        await expect(bob.button("Sounds and notices")).to_have_attribute("aria-pressed", "true")

@@ -4,9 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Browser, expect
 
-from tests.support.browser import open_chromium
 from tests.support.browsers import DESKTOP, PHONE, people
 from tests.support.server_process import serving
 from tests.system.test_browser_pages import audit
@@ -19,7 +18,7 @@ pytestmark = [
 ]
 
 
-async def test_people_read_what_the_ai_thinks(tmp_path: Path) -> None:
+async def test_people_read_what_the_ai_thinks(chromium: Browser, tmp_path: Path) -> None:
     """A player reads the sentence, opens the picture of the search and sees a move as an arrow, by
     keyboard alone, and hides the panel.
 
@@ -28,7 +27,6 @@ async def test_people_read_what_the_ai_thinks(tmp_path: Path) -> None:
     move.
     """
     async with (
-        open_chromium() as chromium,
         serving(tmp_path / "data", workers=1, ai_pace_ms=0) as server,
         people(chromium, server.url, DESKTOP, PHONE) as (ada, kim),
     ):

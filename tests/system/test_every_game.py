@@ -17,7 +17,7 @@ from client.connection import connect
 from engine.rules.registry import game_ids, load_game
 from engine.view import Grid
 from server.commands import AiSeat, Create
-from tests.support.any_game import play_by_clicks, play_by_typing, play_with_pointer
+from tests.support.any_game import OVER, play_by_clicks, play_by_typing, play_with_pointer
 from tests.support.browsers import DESKTOP, PHONE, Person, people
 from tests.support.pseudo_terminal import environ, on_a_terminal, on_pipes, plyroom
 from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_no_traceback, serving
@@ -33,6 +33,12 @@ pytestmark = [
 GAMES = game_ids()
 #: The games that two AI seats play in `make test`; of the others a spectator sees a person's match.
 DUELS = ("kalah", "rock-paper-scissors")
+#: The most moves that a person types before resigning: the matches of nine games are over by then,
+#: and `make test-long` plays all to the end.
+MOVES = [
+    pytest.param(12, id="12-moves"),
+    pytest.param(1000, id="to-the-end", marks=pytest.mark.long),
+]
 #: The page's status after a match.
 RESULT = re.compile(r"^(Draw|You (won|lost)|\w+ wins?)( \u2212?\d+ to \u2212?\d+)?: ")
 #: The line on the terminal after a match.
@@ -45,10 +51,26 @@ RESULT_LINE = re.compile(
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
     data = tmp_path_factory.mktemp("games") / "data"
     async with serving(
-        data, ai_pace_ms=0, ai_duel_pace_ms=0, workers=2, **NO_RATE_LIMITS
+        data, ai_pace_ms=0, ai_duel_pace_ms=0, workers=1, **NO_RATE_LIMITS
     ) as server:
         yield server
         assert_no_traceback(server)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def ada(chromium: Browser, server: ServerProcess) -> AsyncIterator[Person]:
+    """A person with a mouse, whose one page goes from game to game."""
+    async with people(chromium, server.url, DESKTOP) as (ada,):
+        await ada.go("/")
+        yield ada
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def kim(chromium: Browser, server: ServerProcess) -> AsyncIterator[Person]:
+    """A spectator on a phone, whose one page goes from match to match."""
+    async with people(chromium, server.url, PHONE) as (kim,):
+        await kim.go("/")
+        yield kim
 
 
 def level_of(game: str, level: int) -> int | None:
@@ -93,48 +115,46 @@ async def assert_follows_the_rules(person: Person, game: str) -> None:
 
 
 @pytest.mark.parametrize("game", GAMES)
-async def test_a_person_plays_the_ai_in_a_browser(
-    chromium: Browser, server: ServerProcess, game: str
-) -> None:
+async def test_a_person_plays_the_ai_in_a_browser(ada: Person, game: str) -> None:
     """The person starts in the lobby, clicks, and resigns unless the match has ended.
 
     During the match the page fits a desktop and a phone, and passes axe.
     """
-    async with people(chromium, server.url, DESKTOP) as (ada,):
-        board = load_game(game).board(load_game(game).check_options({})).board
-        # Other tests audit boards of squares, and `make test-long` that of each game.
-        await start_with_clicks(ada, game, is_audited=not isinstance(board, Grid))
-        await ada.page.set_viewport_size(PHONE["viewport"])
-        await assert_fits(ada, in_height=False)
-        await play_by_clicks(ada, 2)
-        over = ada.page.locator(".state.over")
-        await expect(over.or_(ada.page.locator("ply-board.playable"))).to_be_visible()
-        if not await over.count():
-            await ada.button("Resign").click()
-            await ada.button("Resign now").click()
-        await expect(ada.status).to_have_text(RESULT)
-        await assert_follows_the_rules(ada, game)
+    board = load_game(game).board(load_game(game).check_options({})).board
+    # Other tests audit boards of squares, and `make test-long` that of each game.
+    await start_with_clicks(ada, game, is_audited=not isinstance(board, Grid))
+    await ada.page.set_viewport_size(PHONE["viewport"])
+    await assert_fits(ada, in_height=False)
+    await play_by_clicks(ada, 2)
+    over = ada.page.locator(".state.over")
+    await expect(over.or_(ada.page.locator("ply-board.playable"))).to_be_visible()
+    if not await over.count():
+        await ada.button("Resign").click()
+        await ada.button("Resign now").click()
+    await expect(ada.status).to_have_text(RESULT)
+    await assert_follows_the_rules(ada, game)
+    assert ada.faults == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("game", GAMES)
-async def test_a_person_plays_the_ai_to_the_end_in_a_browser(
-    chromium: Browser, server: ServerProcess, game: str
-) -> None:
+async def test_a_person_plays_the_ai_to_the_end_in_a_browser(ada: Person, game: str) -> None:
     """The person clicks until the match ends on the board."""
-    async with people(chromium, server.url, DESKTOP) as (ada,):
-        await start_with_clicks(ada, game)
-        await play_by_clicks(ada, 1000)
-        await expect(ada.status).to_have_text(RESULT)
-        await assert_follows_the_rules(ada, game)
+    await start_with_clicks(ada, game)
+    await play_by_clicks(ada, 1000)
+    await expect(ada.status).to_have_text(RESULT)
+    await assert_follows_the_rules(ada, game)
+    assert ada.faults == []
 
 
 async def start_with_clicks(person: Person, game: str, is_audited: bool = True) -> None:
     """Starts a match from the lobby and plays some moves; the page fits and passes axe."""
-    await person.create(load_game(game).title, "The AI", level=level_of(game, 1))
+    await person.page.set_viewport_size(DESKTOP["viewport"])
+    await person.create(load_game(game).title, "The AI", level=level_of(game, 1), loads=False)
     await play_with_pointer(person, 2)
     await play_by_clicks(person, 4)
     await assert_fits(person, in_height=True)
+    await expect(person.board).to_be_in_viewport(ratio=1)
     assert await small_texts(person.page) == []
     if is_audited:
         assert await audit(person.page) == []
@@ -161,40 +181,46 @@ async def test_a_person_plays_the_second_side_to_the_end_on_a_phone(
     "game", [pytest.param(game, marks=[] if game in DUELS else pytest.mark.long) for game in GAMES]
 )
 async def test_two_ai_seats_play_to_the_end_in_a_browser_and_on_a_terminal(
-    chromium: Browser, server: ServerProcess, game: str, tmp_path: Path
+    kim: Person, server: ServerProcess, game: str, tmp_path: Path
 ) -> None:
     """Spectators on a phone and in a terminal see the whole match."""
-    async with people(chromium, server.url, PHONE) as (kim,):
-        room = await create_duel(server, game)
-        with on_pipes(plyroom("watch", f"{server.url}/room/{room}"), environ(tmp_path)) as screen:
-            await assert_sees_the_end(kim, game, room)
-            assert screen.wait_for_end() == 0
-            assert RESULT_LINE.search(screen.text)
+    room = await create_duel(server, game)
+    with on_pipes(plyroom("watch", f"{server.url}/room/{room}"), environ(tmp_path)) as screen:
+        await assert_sees_the_end(kim, game, room)
+        assert screen.wait_for_end() == 0
+        assert RESULT_LINE.search(screen.text)
 
 
 async def assert_sees_the_end(kim: Person, game: str, room: str) -> None:
     """Asserts that a spectator on a phone sees the match to its end, and the board fits."""
-    await kim.go(f"/room/{room}")
+    await kim.open(f"/room/{room}")
     await expect(kim.status).to_have_text(RESULT, timeout=60_000)
     await assert_fits(kim, in_height=False)
     await assert_follows_the_rules(kim, game)
+    assert kim.faults == []
 
 
+@pytest.mark.parametrize("moves", MOVES)
 @pytest.mark.parametrize("game", GAMES)
-async def test_a_person_plays_the_ai_to_the_end_on_a_terminal(
-    chromium: Browser, server: ServerProcess, game: str, tmp_path: Path
+async def test_a_person_plays_the_ai_on_a_terminal(
+    kim: Person, server: ServerProcess, game: str, moves: int, tmp_path: Path
 ) -> None:
-    """The person types moves that the terminal lists. A spectator on a phone sees the match."""
+    """The person types moves that the terminal lists, and resigns a long match.
+
+    A spectator on a phone sees the match.
+    """
     opponent = ("--level", "1") if load_game(game).levels else ("--strategy", "minimax")
     command = plyroom("play", game, *opponent, "--url", server.url, "--side", "second")
-    async with people(chromium, server.url, PHONE) as (kim,):
-        with on_a_terminal(command, environ(tmp_path)) as screen:
-            screen.expect("/room/")
-            room = screen.expect("\n").strip()
-            watching = asyncio.create_task(assert_sees_the_end(kim, game, room))
-            played = await asyncio.to_thread(play_by_typing, screen, 1000)
-            await watching
-            screen.type("quit")
-            assert screen.wait_for_end() == 0
-            assert played > 0
-            assert RESULT_LINE.search(screen.text)
+    with on_a_terminal(command, environ(tmp_path)) as screen:
+        screen.expect("/room/")
+        room = screen.expect("\n").strip()
+        watching = asyncio.create_task(assert_sees_the_end(kim, game, room))
+        played = await asyncio.to_thread(play_by_typing, screen, moves)
+        is_long = played == moves
+        if is_long and screen.expect_one("Your move (or help)", OVER) != OVER:
+            screen.type("resign yes")
+        await watching
+        screen.type("quit")
+        assert screen.wait_for_end() == 0
+        assert played > 0
+        assert RESULT_LINE.search(screen.text)

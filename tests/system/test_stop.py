@@ -17,10 +17,7 @@ from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_n
 
 
 @pytest.mark.usefixtures("warm_engine")
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
-    tmp_path: Path, number: signal.Signals
-) -> None:
+async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(tmp_path: Path) -> None:
     """SIGTERM or SIGINT to all its processes ends a server under load with exit code 0.
 
     The load is matches, searches and idle connections of every kind. There is no traceback, no
@@ -28,15 +25,7 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
     After the next start the clients continue their matches.
     """
     journal, stop = Journal(), asyncio.Event()
-    async with (
-        serving(tmp_path / "data", workers=1, **NO_RATE_LIMITS) as server,
-        AsyncExitStack() as sockets,
-    ):
-        no_request, page, watcher = [
-            await sockets.enter_async_context(raw_socket(server.port)) for _ in range(3)
-        ]
-        page.writer.write(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
-        await watcher.hello()
+    async with serving(tmp_path / "data", workers=1, **NO_RATE_LIMITS) as server:
         async with asyncio.TaskGroup() as tasks:
             for n in range(10):
                 tasks.create_task(two_people(server.url, "sticks", LONG_STICKS, journal, n, stop))
@@ -48,18 +37,11 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
                 tasks.create_task(ai_and_ai(server.url, "breakthrough", {}, top, journal, stop)),
             ]
             await journal.wait_for_acks(200)
-            helpers = server.descendants()
-            server.send_signal_to_all(number)
-            assert await server.wait() == 0
-            assert await watcher.wait_closed() == Close.RESTARTING
-            assert await no_request.reader.read() == b""
-            assert b'"ok"' in await page.reader.read()
-            assert psutil.wait_procs(helpers, timeout=60)[1] == [], (
-                "the search workers end with the server"
-            )
-            assert journal.violations(read_logs(server.data)) == []
-            await server.start()
-            await journal.wait_for_acks(50)
+            for number in (signal.SIGTERM, signal.SIGINT):
+                await end_by_signal(server, number)
+                assert journal.violations(read_logs(server.data)) == []
+                await server.start()
+                await journal.wait_for_acks(50)
             stop.set()
             for match in searched:
                 match.cancel()
@@ -67,6 +49,25 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(
     assert journal.violations(read_logs(server.data)) == []
     assert journal.refused == []
     assert_no_traceback(server)
+
+
+async def end_by_signal(server: ServerProcess, number: signal.Signals) -> None:
+    """Opens idle connections of every kind, and sends the signal to all processes of the server."""
+    async with AsyncExitStack() as sockets:
+        no_request, page, watcher = [
+            await sockets.enter_async_context(raw_socket(server.port)) for _ in range(3)
+        ]
+        page.writer.write(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        await watcher.hello()
+        helpers = server.descendants()
+        server.send_signal_to_all(number)
+        assert await server.wait() == 0
+        assert await watcher.wait_closed() == Close.RESTARTING
+        assert await no_request.reader.read() == b""
+        assert b'"ok"' in await page.reader.read()
+        assert psutil.wait_procs(helpers, timeout=60)[1] == [], (
+            "the search workers end with the server"
+        )
 
 
 @pytest.mark.parametrize("starts", [1, pytest.param(10, marks=pytest.mark.long)])

@@ -1,5 +1,6 @@
 """The `plyroom` command on terminals and in pipes, with real servers."""
 
+import asyncio
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from client.terminal.board import draw_board
 from engine.game import Position
 from engine.rules.registry import load_game
 from tests.support.pseudo_terminal import Screen, environ, on_a_terminal, on_pipes, plyroom
+from tests.support.server_process import ServerProcess
 from tests.support.terminals import EmulatedTerminal
 
 pytestmark = pytest.mark.usefixtures("warm_engine")
@@ -27,8 +29,6 @@ pytestmark = pytest.mark.usefixtures("warm_engine")
 #: error message.
 CELLS = [f"{column}{row}" for row in "213" for column in "bac"]
 
-ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
-
 
 @pytest.fixture
 def env(tmp_path: Path) -> dict[str, str]:
@@ -36,13 +36,16 @@ def env(tmp_path: Path) -> dict[str, str]:
 
 
 @contextmanager
-def serve(data: Path, port: str = "0", *options: str) -> Iterator[tuple[str, Screen]]:
-    """Runs `plyroom serve`; yields the address that it prints, and its screen."""
-    command = plyroom("serve", "--host", "127.0.0.1", "--port", port, "--data", str(data), *options)
-    with on_pipes(command, environ(data.parent)) as screen:
-        address = ADDRESS.search(screen.expect("Ctrl-C stops the server."))
-        assert address
-        yield address[0], screen
+def serve(data: Path, port: int = 0, workers: int = 1) -> Iterator[tuple[str, ServerProcess]]:
+    """Runs a forked server, which starts quickly; yields its address and the server."""
+    with asyncio.Runner() as runner:
+        server = ServerProcess(data, port=port, workers=workers)
+        runner.run(server.start())
+        try:
+            yield server.url, server
+        finally:
+            if server.returncode is None:
+                runner.run(server.stop())
 
 
 @pytest.fixture(scope="module")
@@ -52,15 +55,17 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield address
 
 
-def run(env: dict[str, str], *arguments: str, typed: str = "") -> subprocess.CompletedProcess[str]:
-    """Runs the command in a pipe, to its end."""
+def run(
+    env: dict[str, str], *arguments: str, typed: str = "", folder: Path = Path("/")
+) -> subprocess.CompletedProcess[str]:
+    """Runs the command in a pipe and in a folder, to its end."""
     return subprocess.run(
         plyroom(*arguments),
         input=typed,
         capture_output=True,
         text=True,
         env=env,
-        cwd="/",
+        cwd=folder,
         timeout=120,
     )
 
@@ -87,27 +92,36 @@ def all_end(processes: list[psutil.Process]) -> bool:
 # --- alone
 
 
-@pytest.mark.parametrize(
-    "opponent", [("--level", "1"), ("--persona", "average")], ids=lambda given: given[0]
-)
-def test_a_match_in_a_pipe_on_the_users_own_server(
-    env: dict[str, str], opponent: tuple[str, str]
-) -> None:
-    """The match ends with a result. With --data none nothing of it is kept, and no guest."""
-    done = run(env, "play", "tic-tac-toe", *opponent, "--data", "none", typed="\n".join(CELLS))
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"^(Draw|You won|You lost): ", done.stdout, re.MULTILINE)
-    assert 5 <= len(moves_of(done.stdout)) <= 9
-    assert "Traceback" not in done.stderr
+def test_a_match_in_a_pipe_on_the_users_own_server(env: dict[str, str], tmp_path: Path) -> None:
+    """The match ends with a result. With --data none nothing of it is kept, and no guest.
+
+    The client starts its own server although the working directory has a package `server`.
+    """
+    (tmp_path / "server").mkdir()
+    (tmp_path / "server" / "__init__.py").write_text("raise SystemExit('wrong server')")
+    done = run(
+        env, "play", "tic-tac-toe", "--persona", "average", "--data", "none",
+        typed="\n".join(CELLS), folder=tmp_path,
+    )  # fmt: skip
+    assert_ended(done)
     assert "The match is not kept (--data none)." in done.stderr
     assert not (Path(env["XDG_STATE_HOME"]) / "plyroom").exists()
     assert not (Path(env["XDG_DATA_HOME"]) / "plyroom").exists()
 
 
+def assert_ended(done: subprocess.CompletedProcess[str]) -> None:
+    """Asserts that a match of tic-tac-toe was played to its result."""
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^(Draw|You won|You lost): ", done.stdout, re.MULTILINE)
+    assert 5 <= len(moves_of(done.stdout)) <= 9
+    assert "Traceback" not in done.stderr
+
+
 def test_a_match_played_alone_is_kept_and_goes_on(env: dict[str, str]) -> None:
     """`plyroom play` alone keeps its match in the user's folder. A second one plays on the server
-    of the first, which goes on when the first ends, and ends with the second. Ctrl-C says how to go
-    on, and the command that it prints does.
+    of the first, which goes on when the first is terminated, and ends with the second. Ctrl-C says
+    how to go on, and the command that it prints does. There is no traceback, and no process
+    remains.
     """
     folder = Path(env["XDG_DATA_HOME"]) / "plyroom"
     play = plyroom("play", "tic-tac-toe", "--level", "1", "--name", "Ada B")
@@ -119,8 +133,9 @@ def test_a_match_played_alone_is_kept_and_goes_on(env: dict[str, str]) -> None:
             second.expect(f"You play on the server of {folder}, http://127.0.0.1:")
             second.expect("Your move")
             assert not servers_of(second.process)
-            first.press("C")
+            first.process.send_signal(signal.SIGTERM)
             assert first.wait_for_end() == 1
+            assert "Traceback" not in first.text
             second.type("b2")
             second.expect("2. Noughts: ")
             second.expect("Your move")
@@ -135,8 +150,11 @@ def test_a_match_played_alone_is_kept_and_goes_on(env: dict[str, str]) -> None:
         again.expect("\x1b[31mX\x1b[0m")
         again.expect("Your move")
         servers = servers_of(again.process)
-        again.press("D")
-        assert again.wait_for_end() == 0
+        assert servers
+        again.press("C")
+        assert again.wait_for_end() == 1
+        assert again.text.endswith("Stopped.\n")
+        assert "Traceback" not in again.text
     assert all_end(servers)
 
 
@@ -147,9 +165,9 @@ def test_a_match_that_was_stored_can_be_replayed(env: dict[str, str], tmp_path: 
     done = run(
         env, "play", "tic-tac-toe", "--level", "1", "--side", "second", "--data", data, typed=typed
     )
-    assert done.returncode == 0, done.stderr
+    assert_ended(done)
     _, _, command = done.stderr.strip().splitlines()[-1].partition(" -m client ")
-    replayed = run(env, *shlex.split(command))
+    replayed = run({**env, "PLYROOM_WORKERS": "0"}, *shlex.split(command))
     assert replayed.returncode == 0, replayed.stderr
     assert moves_of(replayed.stdout) == moves_of(done.stdout)
     result = replayed.stdout.rstrip().splitlines()[-1]
@@ -390,31 +408,15 @@ def test_the_full_screen_gives_the_terminal_back(env: dict[str, str], url: str) 
         assert "Traceback" not in screen.text
 
 
-def test_ctrl_c_stops_the_match_and_its_server(env: dict[str, str]) -> None:
-    """There is no traceback, and no process remains."""
-    with on_a_terminal(plyroom("play", "tic-tac-toe"), env) as screen:
-        screen.expect("Your move")
-        servers = servers_of(screen.process)
-        assert servers
-        screen.press("C")
-        assert screen.wait_for_end() == 1
-        assert screen.text.endswith("Stopped.\n")
-        assert "Traceback" not in screen.text
-    assert all_end(servers)
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_client_that_is_terminated_stops_its_server(
-    env: dict[str, str], number: signal.Signals
+def test_a_client_in_a_pipe_that_hangs_up_ends_without_a_traceback(
+    env: dict[str, str], url: str
 ) -> None:
-    with on_pipes(plyroom("play", "tic-tac-toe"), env) as screen:
+    """SIGHUP ends it as SIGTERM and Ctrl-C do, which also end a server of its own."""
+    with on_pipes(plyroom("play", "tic-tac-toe", "--url", url), env) as screen:
         screen.expect("? Crosses to move")
-        servers = servers_of(screen.process)
-        assert servers
-        screen.process.send_signal(number)
+        screen.process.send_signal(signal.SIGHUP)
         assert screen.wait_for_end() == 1
         assert "Traceback" not in screen.text
-    assert all_end(servers)
 
 
 def test_a_client_that_is_killed_leaves_no_server_behind(env: dict[str, str]) -> None:
@@ -544,12 +546,11 @@ def test_the_client_waits_for_a_killed_server_to_return(
             screen.type("b2")
             screen.expect("2. Noughts")
             screen.expect("Your move")
-            for process in [psutil.Process(server.process.pid), *servers_of(server.process)]:
+            for process in [*server.descendants(), psutil.Process(server.pid)]:
                 process.kill()
-            server.process.wait()
             screen.expect("The connection is lost; trying again …")
             time.sleep(0.5)
-            with serve(data, address.rpartition(":")[2]):
+            with serve(data, server.port):
                 screen.expect("Connected again.")
                 screen.type("last")
                 screen.expect("2. Noughts: ")
@@ -571,17 +572,17 @@ def test_servers_at_one_address_keep_their_guests(env: dict[str, str], tmp_path:
     path = Path(env["XDG_STATE_HOME"]) / "plyroom" / "tokens.json"
     notice = "Your earlier guest was not found on this server. You are a new guest now: "
 
-    def visit(data: str, port: str) -> tuple[str, bool]:
+    def visit(data: str, port: int) -> tuple[int, bool]:
         """Lists the server's rooms; returns its port, and whether the guest was not found."""
-        with serve(tmp_path / data, port, "--workers", "0") as (address, _):
+        with serve(tmp_path / data, port, workers=0) as (address, server):
             done = run(env, "rooms", "--url", address)
         assert done.returncode == 0, done.stderr
-        return address.rpartition(":")[2], notice in done.stderr
+        return server.port, notice in done.stderr
 
     def kept() -> dict[str, str]:
         return {key: names[""] for key, names in json.loads(path.read_text()).items()}
 
-    port, _ = visit("one", "0")
+    port, _ = visit("one", 0)
     ((first, token),) = kept().items()
     old_address = f"http://127.0.0.1:{port}"
     path.write_text(json.dumps({old_address: {"": token}}))
@@ -590,7 +591,7 @@ def test_servers_at_one_address_keep_their_guests(env: dict[str, str], tmp_path:
     assert visit("two", port) == (port, True)
     second = kept()
     assert len(second) == 3
-    for data, wanted in (("one", "0"), ("two", port)):
+    for data, wanted in (("one", 0), ("two", port)):
         assert visit(data, wanted)[1] is False
         assert kept() == second
 
@@ -607,33 +608,15 @@ def test_serve_prints_its_address_and_stops_on_ctrl_c(tmp_path: Path, env: dict[
         assert "Traceback" not in screen.text
 
 
-def test_serve_on_a_taken_port_prints_advice(tmp_path: Path, env: dict[str, str]) -> None:
-    with serve(tmp_path / "one", "0", "--workers", "0") as (address, _):
-        port = address.rpartition(":")[2]
-        done = run(
-            env, "serve", "--host", "127.0.0.1", "--port", port, "--data", str(tmp_path / "two")
-        )
-        assert done.returncode == 1
-        assert port in done.stderr
-        assert "Choose another: --port" in done.stderr
-
-
-def test_a_folder_called_server_in_the_working_directory_is_ignored(
-    env: dict[str, str], tmp_path: Path
-) -> None:
-    """The client starts its own server although the working directory has a package `server`."""
-    (tmp_path / "server").mkdir()
-    (tmp_path / "server" / "__init__.py").write_text("raise SystemExit('wrong server')")
-    done = subprocess.run(
-        plyroom("play", "tic-tac-toe", "--level", "1"),
-        input="resign\n",
-        capture_output=True,
-        text=True,
-        env=env,
-        cwd=tmp_path,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
+def test_serve_on_a_taken_port_prints_advice(tmp_path: Path, env: dict[str, str], url: str) -> None:
+    port = url.rpartition(":")[2]
+    done = run(
+        env, "serve", "--host", "127.0.0.1", "--port", port, "--data", str(tmp_path / "two"),
+        "--workers", "0",
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert port in done.stderr
+    assert "Choose another: --port" in done.stderr
 
 
 def test_a_server_that_cannot_start_is_reported(env: dict[str, str], tmp_path: Path) -> None:

@@ -226,15 +226,16 @@ export class App {
     }
 
     /**
-     * Shows a message for TOAST_MS, or until the user closes it.
+     * Shows a message for TOAST_MS, or until the user closes it. Returns its number, for `dismiss`.
      * @param {string} text
      * @param {boolean} [staysOpen]
      */
     toast(text, staysOpen = false) {
         const key = this.#toastCount++;
         this.#toasts = [...this.#toasts.filter((toast) => toast.text !== text), { key, text }].slice(-MAX_TOASTS);
-        if (!staysOpen) setTimeout(() => this.#dismiss(key), TOAST_MS);
+        if (!staysOpen) setTimeout(() => this.dismiss(key), TOAST_MS);
         this.update();
+        return key;
     }
 
     /**
@@ -252,8 +253,11 @@ export class App {
         }
     }
 
-    /** @param {number} key */
-    #dismiss(key) {
+    /**
+     * Removes a message, if it is still shown.
+     * @param {number} key
+     */
+    dismiss(key) {
         this.#toasts = this.#toasts.filter((toast) => toast.key !== key);
         this.update();
     }
@@ -316,7 +320,7 @@ export class App {
                 this.update();
             }),
             h("main", { key: location.pathname, tabindex: -1 }, this.#page?.draw()),
-            drawToasts(this.#toasts, (key) => this.#dismiss(key)),
+            drawToasts(this.#toasts, (key) => this.dismiss(key)),
             h("div", { class: "visually-hidden", role: "status", id: "announcer" }, this.#announcement),
         );
         this.#page?.afterDraw();

@@ -137,7 +137,8 @@ def hint_answer(findings: Findings, what: str) -> Answer:
     if what == "piece":
         piece = findings.piece()
         in_order = sorted(findings.candidates, key=lambda each: each.text)
-        text = english.piece_hint(piece, [each.text for each in in_order])
+        moves = [each.text for each in in_order]
+        text = english.piece_hint(piece, moves, are_equal=findings.are_equal)
         if piece:
             marks = [Arrow(findings.candidates[0].cells[:1])]
         else:

@@ -182,9 +182,9 @@ def _held_out(best: Verdict) -> str:
 def best_moves(verdicts: Sequence[Verdict]) -> str:
     """The best moves of a position, one in each line, the best one first."""
     lines = [
-        f"{number}. {each.text}: {each.says or verdict_text(each)}"
+        f"{each.text}: {each.says or verdict_text(each)}"
         f"{f', then {each.line}' if each.line else ''}"
-        for number, each in enumerate(verdicts, 1)
+        for each in verdicts
         if each.chance is not None
     ]
     heading = "The best moves:" if len(lines) > 1 else "The best move:"
@@ -192,13 +192,18 @@ def best_moves(verdicts: Sequence[Verdict]) -> str:
     return "\n".join([f"{EVERY_MOVE_LOSES} {heading}" if loses else heading, *lines])
 
 
-def piece_hint(piece: str, moves: Sequence[str]) -> str:
-    """The weakest hint: the piece to move or, where moves place pieces, moves to choose from."""
+def piece_hint(piece: str, moves: Sequence[str], *, are_equal: bool = False) -> str:
+    """The weakest hint: the piece to move or, where moves place pieces, moves to choose from.
+
+    They may be equally good, as far as the search knows.
+    """
     if piece:
         return f"Look at the {piece}."
     if len(moves) == 1:
         return f"There is not much choice: look at {moves[0]}."
     *others, last = sorted(moves)
+    if are_equal:
+        return f"No move stands out: {', '.join(others)} and {last} seem equally good."
     return f"One of these is the best move: {', '.join(others)} or {last}."
 
 

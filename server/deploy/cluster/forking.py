@@ -1,9 +1,9 @@
-"""Quick starts of servers for tests: a process that has imported the server forks each of them. A
-fork takes a tenth of the CPU time of a new process.
+"""Quick starts of servers, workers and migrations for tests: a process that has imported them forks
+each of them. A fork takes a tenth of the CPU time of a new process.
 
-A request is one message on the forking process's standard input, a socket: JSON with arguments,
-environment and working directory, and the descriptors of the child's input, output, errors, and of
-a socket for the answer. The answer is the process id and, at its end, the exit code, one line each.
+A request is one message on the forking process's standard input, a socket: JSON with the program,
+its arguments and environment, and the descriptors of the child's input, output, errors, and of a
+socket for the answer. The answer is the process id and, at its end, the exit code, one line each.
 """
 
 import asyncio
@@ -33,6 +33,12 @@ MAX_REQUEST_BYTES = 1 << 20
 SPAWN: Callable[..., int] = multiprocessing.util.spawnv_passfds
 #: More descriptors than the forking process has open.
 MAX_DESCRIPTORS = 1024
+#: The programs that it forks, and their modules.
+PROGRAMS = {
+    "server": "server.__main__",
+    "worker": "server.worker",
+    "admin": "server.ops.admin",
+}
 #: The modules that a server, or the fork server of its search workers, imports when it needs them.
 LATE_MODULES = (
     "alembic.command",
@@ -95,12 +101,15 @@ class Forker:
         stdin: int,
         stdout: int,
         stderr: int,
+        program: str = "server",
     ) -> ForkedProcess:
-        """Forks a server with these arguments, environment and standard streams."""
+        """Forks one of PROGRAMS with these arguments, environment and standard streams."""
         if self._requests is None:
             self._requests = self._start()
             self._fixed = _fixed(os.environ)
-        request = json.dumps({"arguments": list(arguments), "environ": dict(environ)}).encode()
+        request = json.dumps(
+            {"program": program, "arguments": list(arguments), "environ": dict(environ)}
+        ).encode()
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
         with theirs:
@@ -145,7 +154,7 @@ def _fixed(environ: Mapping[str, str]) -> list[str | None]:
     return [environ.get(name) for name in ("PLYROOM_CACHE", "PYTHONPATH")]
 
 
-#: Forks all servers of this program; ends with it.
+#: Forks all processes of this program; ends with it.
 FORKER = Forker()
 
 
@@ -156,7 +165,7 @@ def main() -> None:
     from server.bot.registry import all_commands
     from server.web.client_files import client_folder, read_client
 
-    for module in LATE_MODULES:
+    for module in (*PROGRAMS.values(), *LATE_MODULES):
         import_module(module)
     signal.signal(signal.SIGINT, signal.default_int_handler)  # the pool's modules ignore it
     multiprocessing.util.spawnv_passfds = _fork_the_fork_server  # type: ignore[assignment]
@@ -186,7 +195,9 @@ def main() -> None:
         if pid == 0:
             for used in (requests, *answers.values()):
                 used.detach()
-            program.main(_become_server(json.loads(request), descriptors[:3]))
+            child = json.loads(request)
+            _become_child(child["environ"], descriptors[:3])
+            import_module(PROGRAMS[child["program"]]).main(child["arguments"])
             os._exit(0)  # not reached: click exits the process
         *streams, answer = descriptors
         for descriptor in streams:
@@ -203,18 +214,17 @@ def _answer(answer: socket.socket, number: int, is_last: bool = False) -> None:
         answer.close()
 
 
-def _become_server(request: dict[str, object], streams: Sequence[int]) -> list[str]:
-    """Turns the forked child into a server process; returns the server's arguments."""
+def _become_child(environ: dict[str, str], streams: Sequence[int]) -> None:
+    """Gives the forked child its session, environment and standard streams."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
     die_with_parent()
     os.environ.clear()
-    os.environ.update(request["environ"])  # type: ignore[call-overload]
+    os.environ.update(environ)
     for descriptor, source in enumerate(streams):
         os.dup2(source, descriptor)
     os.closerange(len(streams), MAX_DESCRIPTORS)
-    return request["arguments"]  # type: ignore[return-value]
 
 
 def _fork_the_fork_server(

@@ -55,8 +55,8 @@ class Member:
         self._ready = (ready_port, ready_path)
         self._errors = folder / f"{described.name}.log"
         self._process: asyncio.subprocess.Process | ForkedProcess | None = None
-        #: Whether it is forked from a process that has imported the server.
-        self.is_forked = False
+        #: The program of `FORKER` and its arguments, if it is forked; None for a new process.
+        self.forked: tuple[str, list[str]] | None = None
 
     @property
     def pid(self) -> int:
@@ -84,12 +84,12 @@ class Member:
             for name, value in os.environ.items()
             if not name.startswith("PLYROOM_") or name == "PLYROOM_CACHE"
         }
-        if self.is_forked:
-            arguments = self._argv[self._argv.index("server") + 1 :]
+        if self.forked is not None:
+            program, arguments = self.forked
             with self._errors.open("ab") as errors, open(os.devnull, "rb") as nothing:
                 self._process = await FORKER.fork(
                     arguments, inherited | self._environ | changes,
-                    nothing.fileno(), errors.fileno(), errors.fileno(),
+                    nothing.fileno(), errors.fileno(), errors.fileno(), program,
                 )  # fmt: skip
             return
         with self._errors.open("ab") as errors:
@@ -192,6 +192,7 @@ class Cluster:
         extra_environ: Mapping[str, str],
         connections: Connections,
         games: str | None,
+        forks: bool,
     ) -> None:
         self.folder = folder
         self.postgres = postgres
@@ -209,6 +210,7 @@ class Cluster:
             "/tmp/": f"{folder}/",
         }
         self._games = games
+        self._forks = forks
         self._make_files()
         self.mosquitto = Member(self._broker(), folder, connections.broker)
         self.nodes = [self._node(n, extra_environ) for n in range(node_count)]
@@ -285,18 +287,23 @@ class Cluster:
         environ = {**node1.environ, "PLYROOM_NODE": f"node{n + 1}", **extra_environ}
         argv = [*node1.argv, "--host", "127.0.0.1"]
         described = Service(f"node{n + 1}", argv, environ)
-        return Member(described, self.folder, self._metrics_ports[n], "/readyz")
+        node = Member(described, self.folder, self._metrics_ports[n], "/readyz")
+        node.forked = ("server", argv[argv.index("server") + 1 :]) if self._forks else None
+        return node
 
     def _worker(self, n: int, extra_environ: Mapping[str, str]) -> Member:
         worker = service("worker", self.places)
         argv = [*worker.argv, *(["--games", self._games] if self._games else [])]
-        return Member(
-            Service(f"worker{n + 1}", argv, {**worker.environ, **extra_environ}), self.folder, None
-        )
+        described = Service(f"worker{n + 1}", argv, {**worker.environ, **extra_environ})
+        member = Member(described, self.folder, None)
+        member.forked = ("worker", argv[argv.index("worker") + 1 :]) if self._forks else None
+        return member
 
     async def migrate(self) -> None:
         """Migrates the database, as the compose file's service of that name does."""
-        member = Member(service("migrate", self.places), self.folder, None)
+        described = service("migrate", self.places)
+        member = Member(described, self.folder, None)
+        member.forked = ("admin", described.argv[1:]) if self._forks else None
         await member.launch()
         if await member.wait(START_S) != 0:
             raise RuntimeError(f"plyroom migrate failed: {member.errors[-3000:]}")
@@ -327,8 +334,8 @@ async def cluster(
     """A cluster that serves; all members are killed at the end.
 
     `settings` are added to those of the nodes and workers. `games` names the workers' games,
-    separated by commas (None: all). With `forks`, the nodes are forked from a process that has
-    imported the server, so they start quickly.
+    separated by commas (None: all). With `forks`, the migration, the nodes and the workers are
+    forked from a process that has imported them, so they start quickly.
     """
     extra_environ = {
         f"PLYROOM_{name.upper()}": str(value) for name, value in (settings or {}).items()
@@ -337,9 +344,9 @@ async def cluster(
         async with postgres.session() as session:
             await session.execute(f"CREATE DATABASE {DATABASE}")
         async with connections(postgres) as connected:
-            running = Cluster(folder, postgres, nodes, workers, extra_environ, connected, games)
-            for node in running.nodes:
-                node.is_forked = forks
+            running = Cluster(
+                folder, postgres, nodes, workers, extra_environ, connected, games, forks
+            )
             try:
                 await running.start()
                 yield running

@@ -50,19 +50,19 @@ const drawSeat = (app, room, seat) =>
     drawSeatActions(app, room, seat, () => drawAiForm(app, room, seat, () => {}));
 const seatActions = (state) => [0, 1].map((seat) => textsOf((app, room) => drawSeat(app, room, seat), state));
 
-test("after a declined offer of a draw the button is grey until the server allows another offer", () => {
-    const page = { model: null, command: async () => null, update: () => {} };
-    const opponent = new Opponent(page);
+test("after a declined offer of a draw its button stays in its place, grey until the server allows another", () => {
     const buttons = (state, hasOffered = true) => {
-        page.model = roomWith(state);
+        const page = { model: roomWith(state), command: async () => null, update: () => {} };
         const parent = document.createElement("div");
-        render(parent, h("div", null, opponent.drawOffers(page.model.room, "", hasOffered)));
+        render(parent, h("div", null, drawActions(page, page.model.room, null, hasOffered)));
         return [...parent.querySelectorAll("button")].map(({ textContent, disabled }) => [textContent, disabled]);
     };
-    assertEqual(buttons({ may: ["resign"] }, false), []);
-    assertEqual(buttons({ may: ["resign", "decline"], offers: [0] }), [["Withdraw", false]]);
-    assertEqual(buttons({ may: ["resign"] }), [["Offer a draw again later", true]]);
-    assertEqual(buttons({ may: ["resign", "offer_draw"] }), []);
+    const others = (isGrey) => [["Ask to take back", false], ["Offer a draw", isGrey], ["Resign", false]];
+    const may = ["takeback", "resign"];
+    assertEqual(buttons({ may }, false), [["Ask to take back", false], ["Resign", false]]);
+    assertEqual(buttons({ may: [...may, "decline"], offers: [0] }), others(true));
+    assertEqual(buttons({ may }), others(true));
+    assertEqual(buttons({ may: [...may, "offer_draw"] }), others(false));
 });
 
 test("at the start the status says what a press does, where the board does not show it", () => {

@@ -4,6 +4,7 @@ import os
 import random
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import cycle
 from pathlib import Path
 
 import chess
@@ -177,18 +178,18 @@ def compare_many(game: Game, count: int, seed: int) -> Counter[str]:
     endings: Counter[str] = Counter()
     for text, first in 6 * THEMES:
         endings.update(compare(game, text, rng, plies=8, first=first))
+    starts = cycle(STARTS)
     while endings.total() < count:
-        for text in STARTS:
-            endings.update(compare(game, text, rng, plies=400))
+        endings.update(compare(game, next(starts), rng, plies=400))
     return endings
 
 
 def test_rules_match_python_chess() -> None:
-    """3,000 positions of random matches are the same in our rules and in python-chess.
+    """1,500 positions of random matches are the same in our rules and in python-chess.
 
     The comparison covers moves, texts, notation, check, claims and each kind of ending.
     """
-    endings = compare_many(load_game("chess"), 3_000, seed=1)
+    endings = compare_many(load_game("chess"), 1_500, seed=1)
     assert endings.keys() == {*ENDINGS, ""}, endings
 
 

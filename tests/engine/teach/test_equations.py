@@ -19,7 +19,7 @@ from engine.search.report import Report
 from engine.teach.algorithms.explain import FORMS, Plan, explain
 from engine.teach.algorithms.flat import single_utility
 from engine.teach.states.evaluators import estimate
-from engine.teach.states.state import GameState, State, Status, TreeState
+from engine.teach.states.state import GameState, RememberingGame, State, Status, TreeState
 from engine.teach.states.tree import Node, Tree, check_tree, uniform
 from engine.teach.trace import Number, Trace, Value
 from tests.engine.teach.checks import check_trace, exact, is_close, on_tree, random_tree, true_value
@@ -292,6 +292,11 @@ class KernelState(GameState):
         return after
 
 
+def remembering(position: Position) -> Position:
+    """Returns the same position of a game that remembers the moves of each state."""
+    return Position(RememberingGame(position.game), position.options, position.state)
+
+
 def kernel_root(position: Position, depth: int) -> KernelState:
     """Returns the root of a search with a horizon at `depth`."""
     root = KernelState(position, position.turn, Plan().utilities)
@@ -322,14 +327,16 @@ def test_the_engine_has_the_same_values(
             on_depth=reports.append,
         )
         assert reports
-        last = reports[-1]
-        check_all_agree(kernel_root(position, last.depth), Plan(depth=last.depth), last.score)
+        last, remembered = reports[-1], remembering(position)
+        check_all_agree(kernel_root(remembered, last.depth), Plan(depth=last.depth), last.score)
         for report in reports:
             for algorithm in ("minimax", "alphabeta"):
-                trace = explain(kernel_root(position, report.depth), Plan(algorithm, report.depth))
+                trace = explain(
+                    kernel_root(remembered, report.depth), Plan(algorithm, report.depth)
+                )
                 assert trace.value == report.score, (position.text(), report.depth)
             assert kit_minimax(position, report.depth, 0) == report.score
-            assert report.moves[0][0] in best_moves(position, report.depth), (
+            assert report.moves[0][0] in best_moves(remembered, report.depth), (
                 "the chosen move is one of the best"
             )
 

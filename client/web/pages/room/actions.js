@@ -65,15 +65,16 @@ export const BARRED_TEXT = "The host keeps this seat for someone else. You may w
  * @param {App} app
  * @param {Room} room
  * @param {Content} [again] the buttons for another match
+ * @param {boolean} [hasOffered] whether you have offered a draw in this match
  * @returns {Content}
  */
-export function drawActions(app, room, again = null) {
+export function drawActions(app, room, again = null, hasOffered = false) {
     const { match } = room;
     if (!match) return null;
     if (!match.over)
         return [
             drawTakeback(app, room),
-            drawDrawButtons(app, room),
+            drawDrawButtons(app, room, hasOffered),
             drawEndButton(app, room),
         ];
     return [
@@ -99,20 +100,24 @@ function drawTakeback(app, room) {
 }
 
 /**
- * The buttons to claim a draw and to offer one. A match that can still be aborted needs no offer.
+ * The buttons to claim a draw and to offer one. A match that can still be aborted needs no offer. After
+ * an offer that was declined or withdrawn the server allows no other one for some turns.
  * @param {App} app
  * @param {Room} room
+ * @param {boolean} hasOffered
  * @returns {Content}
  */
-function drawDrawButtons(app, room) {
+function drawDrawButtons(app, room, hasOffered) {
     const { model } = app;
     const send = (/** @type {"claim" | "offer_draw"} */ t) => () => void app.command({ t, room: room.id });
     const reason = claimReason(room);
     const claim = reason && h("button", { key: "claim", class: "main", onclick: send("claim") }, `Claim a draw: ${reason}`);
     const isOpen = mySeat(model) !== null && room.offers.length > 0;
-    if (!isOpen && (permits(model, "abort") || !permits(model, "offer_draw"))) return claim;
+    const isAllowed = !permits(model, "abort") && permits(model, "offer_draw");
+    if (!isOpen && !isAllowed && !hasOffered) return claim;
     const label = isOneScreen(room) ? "Agree on a draw" : "Offer a draw";
-    return [claim, h("button", { key: "draw", disabled: isOpen, onclick: send("offer_draw") }, icon("draw"), label)];
+    const title = isOpen || isAllowed ? null : "Again in some turns";
+    return [claim, h("button", { key: "draw", disabled: isOpen || !isAllowed, title, onclick: send("offer_draw") }, icon("draw"), label)];
 }
 
 /**

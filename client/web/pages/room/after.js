@@ -85,7 +85,7 @@ function playerName(occupant) {
 export function drawAgain(app, room) {
     const isAlone = viewerSeat(app.model) !== null && room.seats.includes(null) && !isInviting(room);
     return [
-        isAlone && h("p", { key: "alone", class: "muted" }, "The other seat is empty. Send the link again: it stands under Room."),
+        isAlone && h("p", { key: "alone", class: "muted" }, "The other seat is empty. Send the address of this page again."),
         drawSame(app, room),
         drawNextGame(app, room),
     ];

@@ -29,6 +29,8 @@ export class RoomFeedback {
     lines = [];
     #app;
     #lineCount = 0;
+    /** The number of the last toast about an event. */
+    #toast = -1;
     /** The match in which you have offered a draw last. @type {string | undefined} */
     #offeredIn;
     /** The timers of the seats whose players have just left the room. @type {Map<number, number>} */
@@ -83,7 +85,9 @@ export class RoomFeedback {
         const isMine = event.kind === "barred" && event.identity === this.#app.model.you?.identity;
         if (isMine) this.#app.announce(BARRED_TEXT); // which the status shows
         const toast = toastText(event, room, seat);
-        if (toast !== null) this.#app.toast(toast);
+        // What the last toast said is over.
+        if (event.kind !== "said") this.#app.dismiss(this.#toast);
+        if (toast !== null) this.#toast = this.#app.toast(toast);
     }
 
     /**

@@ -20,7 +20,7 @@ export const PARTS = {
     aiForm: () => load(import("./ai-form.js")),
     chat: () => load(import("./chat-extras.js"), "pages/room/chat-extras.css", "board/arrows.css"),
     clock: () => load(import("./clock.js"), "ui/clock/clock.css"),
-    invitation: () => load(import("./invitation.js")),
+    invitation: () => load(import("./invitation.js"), "pages/room/invitation.css"),
     opponent: () => load(import("./opponent.js")),
     thinking: () => load(import("./thinking.js"), "ui/thinking/panel.css", "board/arrows.css", import("../../ui/thinking/panel.js")),
 };

@@ -61,16 +61,15 @@ export class Opponent {
 
     /**
      * The open request for a takeback and the open offer. Between two people a spectator reads that they
-     * watch, and a player whose offer was declined that another draw can be offered later.
+     * watch.
      * @param {Room} room
      * @param {string} [clock] the time control of a proposed game in words
-     * @param {boolean} [hasOffered] whether you have offered a draw in this match
      * @returns {Content}
      */
-    drawOffers(room, clock = "", hasOffered = false) {
+    drawOffers(room, clock = "") {
         if (!room.match) return null;
         if (room.match.over) return [drawProposal(this.#app, room, clock), drawOffer(this.#app, room, "rematch", "rematch")];
-        return [this.#drawWatching(room), drawTakebackRequest(this.#app, room), drawOffer(this.#app, room, "draw", "accept"), hasOffered && this.#drawOfferLater(room)];
+        return [this.#drawWatching(room), drawTakebackRequest(this.#app, room), drawOffer(this.#app, room, "draw", "accept")];
     }
 
     /**
@@ -82,16 +81,6 @@ export class Opponent {
         const { model } = this.#app;
         if (mySeat(model) !== null || keptSeat(model) !== null || hasAi(match?.seats ?? [])) return null;
         return h("p", { key: "watching", class: "muted" }, "You are watching. If you play here, go on in the browser in which you pressed Play.");
-    }
-
-    /**
-     * In place of the button that offers a draw, after an offer that was declined or withdrawn: for some
-     * turns the server allows no other one.
-     * @param {Room} room
-     */
-    #drawOfferLater({ offers }) {
-        if (offers.length > 0 || permits(this.#app.model, "offer_draw")) return null;
-        return h("button", { key: "draw-later", disabled: true }, icon("draw"), "Offer a draw again later");
     }
 }
 

@@ -25,7 +25,7 @@ import { MissingParts } from "./missing.js";
 import { Muted, browserStorage } from "./muted.js";
 import { nameMarks } from "./names.js";
 import { drawTurning, sideOfBoard, turnsBoard } from "./one-screen.js";
-import { describePly, drawInfo, drawRefusal, drawStatus } from "./parts.js";
+import { describePly, drawInfo, drawRefusal, drawStatus, pastText } from "./parts.js";
 import { RoomTabs } from "./tabs.js";
 import { SentMove } from "./sent-move.js";
 import { Share } from "../../ui/share.js";
@@ -375,7 +375,8 @@ export class RoomPage {
             this.#turnsBoard = turns;
             this.#app.update();
         };
-        const text = this.#sentMove.text() || this.#prompt || statusText(this.#app.model, room);
+        const past = this.#shown;
+        const text = past !== null ? pastText(room, past) : this.#sentMove.text() || this.#prompt || statusText(this.#app.model, room);
         return h(
             "section",
             { class: ["card state", over && "over", over && seat !== null && result], "aria-label": "Match" },
@@ -386,17 +387,21 @@ export class RoomPage {
                 h(
                     "div",
                     { class: "tools" },
-                    drawBell(() => this.#app.update()),
-                    isOneScreen(room) && this.#canTurnBoard(room) ? drawTurning(this.#turnsBoard, turn) : null,
-                    this.#canTurnBoard(room) ? drawFlip(() => this.#turnBoard()) : null,
+                    // In their place, so that the button for the next step back stays under the pointer.
+                    past !== null
+                        ? h("button", { class: "small to-live", onclick: back }, "Back to the match")
+                        : [
+                              drawBell(() => this.#app.update()),
+                              isOneScreen(room) && this.#canTurnBoard(room) ? drawTurning(this.#turnsBoard, turn) : null,
+                              this.#canTurnBoard(room) ? drawFlip(() => this.#turnBoard()) : null,
+                          ],
                 ),
             ),
             over ? [this.#parts.after.shown?.drawNewcomer(room), this.#parts.after.shown?.drawScore(room)] : null,
             over && room.frozen !== null && isClosed(room) ? h("p", { class: "muted" }, frozenText(room.frozen, false)) : null,
             room.match && !over ? opponent?.drawGone(room) : null,
             this.#parts.clock.shown?.drawState(room),
-            this.#shown === null ? null : h("button", { key: "back", class: "to-live", onclick: back }, "Back to the match"),
-            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room, this.#parts.after.shown?.drawAgain(this.#app, room)), opponent?.drawBarring(room), this.#hints?.draw(room), opponent?.drawOffers(room, this.#parts.clock.shown?.proposedControl(room), this.#feedback?.hasOfferedDraw)),
+            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room, this.#parts.after.shown?.drawAgain(this.#app, room), this.#feedback?.hasOfferedDraw), opponent?.drawBarring(room), this.#hints?.draw(room), opponent?.drawOffers(room, this.#parts.clock.shown?.proposedControl(room))),
         );
     }
 

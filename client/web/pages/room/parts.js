@@ -10,7 +10,7 @@ import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { seatOf } from "../../ui/moves.js";
 import { drawRulesButton, drawSettingsButton } from "../../ui/sheets.js";
-import { numberedMove, optionsText, plural, sentenceOf, sideName } from "../../shell/words.js";
+import { moveText, numberedMove, optionsText, plural, sentenceOf, sideName } from "../../shell/words.js";
 
 /**
  * The page for a room that cannot be opened, with the server's reason.
@@ -96,4 +96,14 @@ export function describePly(room, ply) {
     const mover = room.views[ply - 1]?.turn ?? seatOf(room.match?.moves ?? [], ply - 1);
     const text = room.views[ply]?.text;
     return `${sideName(room.description?.view, mover)} played ${numberedMove(played, ply - 1)}.${text ? ` ${text}.` : ""}`;
+}
+
+/**
+ * The past position that the board shows, by the move that led to it.
+ * @param {Room} room
+ * @param {number} ply
+ */
+export function pastText({ match }, ply) {
+    const played = match?.moves[ply - 1];
+    return played ? `After ${moveText(played)}` : "Start";
 }
