@@ -33,6 +33,8 @@ MAX_TURNING_POINTS = 5
 LINE_MOVES = 6
 #: The least chance to win of a side that is clearly better, from 0 to 1.
 CLEARLY_BETTER = 0.75
+#: The least chance to win of a side that is a little better, from 0 to 1; as in JUDGEMENTS.
+A_LITTLE_BETTER = 0.55
 #: The least chance to win of a side that is not worse, from 0 to 1.
 EVEN = 0.5
 
@@ -257,16 +259,21 @@ def _turning_sentence(before: Analysed, token: str, move: PlayedMove, after: Ana
     """What a move changed: "17. Qxb7 gave the lead away: …. 17. Nf3 was better." """
     played = numbered_line(before.position, before.ply, [token])
     best = numbered_line(before.position, before.ply, before.result.pv[:1])
-    if move.best >= CLEARLY_BETTER and move.played >= 1 - CLEARLY_BETTER:
-        effect = "let the win slip"
-        if move.played < EVEN:
-            effect = "gave the lead away"
-    elif move.played < 1 - CLEARLY_BETTER:
-        effect = "turned the match" if move.best >= CLEARLY_BETTER else "was the losing move"
-        if move.best < 1 - CLEARLY_BETTER:
-            effect = "made it worse"
-    elif move.best >= EVEN > move.played:
-        effect = "gave the lead away"
-    else:
-        effect = f"was a {move.mark}"
+    effect = effect_of(move, side_name(before.position, move.seat))
     return f"{played} {effect}: {_loss_text(before, move, after)}. {best} was better."
+
+
+def effect_of(move: PlayedMove, name: str) -> str:
+    """What a mistake or a blunder of the side `name` did: "gave the lead away".
+
+    A side that was clearly better had the lead; one that was a little better had the advantage.
+    """
+    if move.best >= CLEARLY_BETTER and move.played >= 1 - CLEARLY_BETTER:
+        return "gave the lead away" if move.played < EVEN else "let the win slip"
+    if move.played < 1 - CLEARLY_BETTER:
+        if move.best < 1 - CLEARLY_BETTER:
+            return f"made it worse for {name}"
+        return "turned the match" if move.best >= CLEARLY_BETTER else "was the losing move"
+    if move.best >= EVEN > move.played:
+        return "lost the advantage" if move.best >= A_LITTLE_BETTER else f"made it worse for {name}"
+    return f"was a {move.mark}"

@@ -19,7 +19,13 @@ from server.analysis.accuracy import (
     summarise,
 )
 from server.analysis.positions import PlyResult, decode_result, encode_result
-from server.analysis.words import Analysed, make_entry, make_summary, numbered_line
+from server.analysis.words import (
+    Analysed,
+    effect_of,
+    make_entry,
+    make_summary,
+    numbered_line,
+)
 
 GAMES = ("tic-tac-toe", "chess", "kalah", "connect-four", "othello")
 CHANCES = st.floats(0, 1)
@@ -195,6 +201,26 @@ def check_entries(analysed: list[Analysed], moves: list[str]) -> None:
     plies = [point.ply for point in summary.turning_points]
     assert plies == sorted(plies)
     assert all(entries[ply].mark in ("mistake", "blunder") for ply in plies)
+
+
+@pytest.mark.parametrize(
+    ("best", "chance", "effect"),
+    [
+        (0.80, 0.60, "let the win slip"),
+        (0.80, 0.40, "gave the lead away"),
+        (0.80, 0.10, "turned the match"),
+        (0.60, 0.45, "lost the advantage"),
+        (0.53, 0.41, "made it worse for White"),
+        (0.53, 0.10, "was the losing move"),
+        (0.45, 0.30, "was a mistake"),
+        (0.20, 0.05, "made it worse for White"),
+    ],
+)
+def test_only_a_side_that_was_clearly_better_gives_the_lead_away(
+    best: float, chance: float, effect: str
+) -> None:
+    """What a mistake did follows from what the mover had before it."""
+    assert effect_of(played(0, best, chance), "White") == effect
 
 
 def check_sentences(analysed: list[Analysed], moves: list[str]) -> None:

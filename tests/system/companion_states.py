@@ -142,6 +142,9 @@ async def show_filtered_replays(studio: Studio) -> None:
     await resign(studio)
     await studio.ada.go("/replays")
     await studio.ada.page.locator(".matches li").first.wait_for()
+    folded = studio.ada.page.get_by_text("Filter", exact=True)
+    if await folded.is_visible():
+        await folded.click()
     await studio.ada.page.get_by_role("combobox", name="Player", exact=True).select_option("Me")
     await studio.ada.page.get_by_role("combobox", name="Result", exact=True).select_option("Lost")
     await studio.ada.page.locator(".matches li").first.wait_for()

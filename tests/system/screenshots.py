@@ -554,7 +554,7 @@ async def show_replays_of_lost_server(studio: Studio) -> None:
     await studio.server.kill()
     await expect(studio.ada.banner).to_be_visible()
     await studio.ada.page.get_by_role("link", name="Replays", exact=True).click()
-    await expect(studio.ada.page.get_by_text("could not be loaded")).to_be_visible()
+    await expect(studio.ada.page.get_by_text("from your last visit")).to_be_visible()
 
 
 async def open_glass(studio: Studio, query: str) -> None:

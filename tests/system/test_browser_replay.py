@@ -119,6 +119,14 @@ async def look_at_the_mistakes(ada: Person) -> None:
     await expect(line.nth(1)).to_have_attribute("aria-current", "step")
     assert await ada.pieces() != before
     assert await audit(ada.page) == []
+    await expect(ada.page.locator(".thinking .candidate")).to_have_count(0)
+    size = ada.page.viewport_size
+    assert size is not None
+    await ada.page.set_viewport_size({"width": 844, "height": 390})
+    bar = await ada.page.locator(".player").last.bounding_box()
+    assert bar is not None
+    assert bar["y"] + bar["height"] <= 390, "a low window cuts the lower player's bar"
+    await ada.page.set_viewport_size(size)
     await ada.page.keyboard.press("Escape")
     assert await ada.pieces() == before
     await ada.page.locator(".chance-graph [role=slider]").click(position={"x": 2, "y": 40})
@@ -145,6 +153,7 @@ async def play_the_blunder_differently(ada: Person) -> None:
     before = await ada.pieces()
     await ada.page.keyboard.press("ArrowRight")
     await ada.button("Play it differently").click()
+    await expect(ada.page.get_by_role("dialog")).to_contain_text("the position before")
     await expect(ada.page.get_by_role("radio", name="White (to move)")).to_be_checked()
     await expect(ada.page.get_by_role("combobox", name="Level of the AI")).to_have_value("3")
     await ada.button("Play").click()
@@ -297,4 +306,29 @@ async def test_the_address_filters_the_list_of_matches(
         await expect(row).to_have_count(0)
         await ada.button("Show all").click()
         await row.first.wait_for()
+        await ada.go("/replays?min_plies=99999")
+        await expect(choice("Length")).to_contain_text("At least 50000 moves each")
+        await ada.button("Show my matches").click()
+        await expect(row).to_have_count(1)
+        await expect(ada.page).to_have_url(re.compile(r"/replays\?player=\w+$"))
         assert ada.faults == []
+        await see_the_list_of_the_last_visit(ada)
+        assert all("Failed to load resource" in fault for fault in ada.faults)
+        ada.faults.clear()
+
+
+async def see_the_list_of_the_last_visit(ada: Person) -> None:
+    """Opens the list again while requests for it fail."""
+    requests = re.compile(r"/api/matches\?")
+    await ada.page.get_by_role("link", name="Replays", exact=True).click()
+    await expect(ada.button("Download these matches")).to_be_visible()
+    await ada.page.get_by_role("link", name="Lobby", exact=True).click()
+    await ada.page.route(requests, lambda route: route.abort())
+    await ada.page.get_by_role("link", name="Replays", exact=True).click()
+    lost = ada.page.get_by_text("This list is from your last visit.")
+    await expect(lost).to_be_visible()
+    await expect(ada.button("Download these matches")).to_have_count(0)
+    await ada.page.unroute(requests)
+    await ada.button("Try again").click()
+    await expect(lost).to_have_count(0)
+    await expect(ada.button("Download these matches")).to_be_visible()

@@ -5,7 +5,7 @@ import { ChanceGraph, chanceAtEnd, curveOf, drawChanceBar } from "/client/web/ui
 import { merge, nextMarked } from "/client/web/pages/replay/analysis.js";
 import { plyIn } from "/client/web/pages/replay/navigation.js";
 import { boundedStep } from "/client/web/pages/replay/playback.js";
-import { addressOf, parametersOf, parseFilter, withChanges } from "/client/web/pages/replays/filter.js";
+import { addressOf, lengthText, parametersOf, parseFilter, withChanges } from "/client/web/pages/replays/filter.js";
 import { peopleOf } from "/client/web/pages/replays/form.js";
 import { momentOf, readPage } from "/client/web/pages/replays/reading.js";
 import { assert, assertEqual, test } from "./testing.js";
@@ -64,6 +64,10 @@ test("a click on the graph shows its ply, and a table has the same figures", () 
     const { left, width, top } = slider.getBoundingClientRect();
     for (const at of [0, 0.34, 0.99]) slider.dispatchEvent(new MouseEvent("click", { clientX: left + at * width, clientY: top + 5 }));
     assertEqual(visited, [0, 1, 3]);
+    const axes = (chances) => mount(() => new ChanceGraph(() => {}).draw({ ...content, chances })).querySelector(".axes").textContent;
+    assertEqual(axes([null, 50, null, null]), "Bars: the time for each move.");
+    assertEqual(axes(content.chances), "Above the dashed line White is better. Bars: the time for each move.");
+    mount(() => []).append(node);
     const table = node.querySelector("details");
     table.open = true;
     table.dispatchEvent(new Event("toggle"));
@@ -107,6 +111,11 @@ test("the address has the filter and the page of the list, and gives the same re
     assertEqual(addressOf(withChanges(filter, { game: "" })), address.replace("game=hex&", "").replace("&before=9-m", ""));
     assertEqual(withChanges(filter, { player: "" }).result, "");
     assert(!("since" in parametersOf({ ...filter, since: "yesterday" })), "a text that is no day filters nothing");
+});
+
+test("a length that only an address has is shown in words", () => {
+    const words = ["min_plies=99999", "max_plies=41", "min_plies=21&max_plies=40", "min_plies=x"].map((query) => lengthText(parseFilter(`?${query}`)));
+    assertEqual(words, ["At least 50000 moves each", "Up to 21 moves each", "11 to 20 moves each", "Another length"]);
 });
 
 /** A list of a server that looks at `looks` matches at a time, newest first; `wanted` fit the filter. */

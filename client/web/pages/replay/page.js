@@ -183,7 +183,7 @@ export class ReplayPage {
         const { shown } = this.#navigation;
         const board = match.view?.board ?? null;
         setWideBoard(isWide(board));
-        const thinking = this.#searches.draw(match, this.#loaded, this.#analysis, shown);
+        const thinking = this.#searches.draw(match, this.#loaded, this.#analysis, shown, this.#navigation.line.isOpen);
         const go = (/** @type {number} */ ply) => this.#navigation.go(ply);
         const playOn = match.view ? () => void this.#playOn(match, this.#navigation.position) : null;
         const players = match.seats.map((_, seat) => playersOfSeat(match, seat));
@@ -263,14 +263,14 @@ export class ReplayPage {
             { class: ["card state", line.isOpen && "in-line"], "aria-label": "Replay" },
             line.isOpen
                 ? h("p", { class: "status" }, "Better line", h("span", { class: "muted" }, ` in place of ${text}`))
-                : h("p", { class: "status" }, text, played ? h("span", { class: "muted" }, ` of ${match.length}`) : null),
+                : h("p", { class: "status" }, text, played && match.moves.length > 2 ? h("span", { class: "muted" }, ` of ${match.length}`) : null),
             !line.isOpen && match.over && (shown === 0 || shown === match.moves.length) ? drawResult(match, match.over) : null,
             line.isOpen
                 ? drawLine(line, () => line.close())
                 : drawVerdict(this.#analysis.at(shown - 1), played, {
                       showLine: () => void this.#navigation.showLine(),
                       isOpening: line.isOpening,
-                      playAgain: match.view ? () => void this.#playOn(match, { ply: shown - 1, moves: [] }) : null,
+                      playAgain: match.view ? () => void this.#playOn(match, { ply: shown - 1, moves: [] }, text) : null,
                   }),
             line.isOpen ? null : drawSlider({ shown, head: match.moves.length, text, go }),
             drawStepper({ shown: at, head, go: step }),
@@ -320,8 +320,9 @@ export class ReplayPage {
      * Starts a match against the AI from a position.
      * @param {StoredMatch} match
      * @param {{ply: number, moves: string[]}} position
+     * @param {string} [instead] the move that the user wants to play differently
      */
-    async #playOn(match, { ply, moves }) {
+    async #playOn(match, { ply, moves }, instead = "") {
         if (this.#isOpening) return;
         this.#navigation.playback.stop();
         this.#setOpening(true);
@@ -329,7 +330,7 @@ export class ReplayPage {
         const place = dialog && (await dialog.readPlace(this.#app, match, ply, moves));
         this.#setOpening(false);
         if (dialog === null) return this.#app.toast("The server did not answer; try again when it is connected");
-        if (place) await dialog.playOn(this.#app, match, place);
+        if (place) await dialog.playOn(this.#app, match, place, instead);
     }
 
     /** @param {boolean} isOpening */

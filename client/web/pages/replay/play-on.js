@@ -42,9 +42,10 @@ export async function readPlace(app, match, ply, moves) {
  * @param {App} app
  * @param {StoredMatch} match
  * @param {Place} place
+ * @param {string} instead the move before which the match starts; "" if it goes on from the board
  */
-export async function playOn(app, match, { game, start, turn }) {
-    const choice = await ask(game, turn, levelOf(match));
+export async function playOn(app, match, { game, start, turn }, instead) {
+    const choice = await ask(game, turn, levelOf(match), instead);
     if (choice === null) return;
     const ai = /** @type {const} */ ({ who: "ai", ...aiFields(choice.level) });
     const me = /** @type {const} */ ({ who: "me" });
@@ -74,9 +75,10 @@ function levelOf({ seats }) {
  * @param {GameDescription} game
  * @param {number} turn the seat to move
  * @param {number | null} level the level that is chosen at first
+ * @param {string} instead
  * @returns {Promise<{seat: number, level: string} | null>}
  */
-async function ask(game, turn, level) {
+async function ask(game, turn, level, instead) {
     const noLevels = game.levels === 0;
     const choice = {
         seat: turn,
@@ -115,10 +117,11 @@ async function ask(game, turn, level) {
                       Array.from({ length: game.levels }, (_, i) => h("option", { value: i + 1 }, `${i + 1} ${game.level_names?.[i] ?? ""}`)),
                   ),
               ),
+        instead ? h("p", null, "The match starts from the position before this move.") : null,
         h("p", { class: "muted" }, "The room is unlisted: only people with its link can find it."),
     );
     const answer = await openDialog({
-        title: "Play on from here",
+        title: instead ? `Play ${instead} differently` : "Play on from here",
         name: "play-on",
         content,
         buttons: [h("button", { value: "" }, "Cancel"), h("button", { value: "play", class: "main", autofocus: true }, "Play")],

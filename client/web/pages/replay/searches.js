@@ -17,6 +17,9 @@ import { hasAi } from "../../ui/table.js";
 import { NOT_SEARCHED, ThinkingPanel, thoughtFor, thoughtHeading } from "../../ui/thinking/panel.js";
 import { numberedMove, sideName } from "../../shell/words.js";
 
+/** What the panel says beside a better line. */
+const IN_LINE = "This line was not played, so there is no search of it.";
+
 export class Searches {
     #panel;
     #tree;
@@ -41,9 +44,11 @@ export class Searches {
      * @param {LoadedMatch} loaded
      * @param {MatchAnalysis} analysis
      * @param {number} shown
+     * @param {boolean} isInLine whether the board shows a line, which has no searches
      * @returns {VNode | null} null for a match in which nothing was searched
      */
-    draw(match, loaded, analysis, shown) {
+    draw(match, loaded, analysis, shown, isInLine) {
+        if (isInLine) return this.#panel.draw({ thought: null, empty: IN_LINE });
         const here = loaded.thoughts[shown];
         if (here) return this.#drawOwn(match, loaded, { ply: shown, thought: here });
         const entry = analysis.at(shown);

@@ -95,6 +95,20 @@ export function lengthOf({ min_plies, max_plies }) {
 }
 
 /**
+ * The length of a filter in words, for one that only an address can have.
+ * @param {Filter} filter
+ */
+export function lengthText({ min_plies, max_plies }) {
+    const [least, greatest] = [min_plies, max_plies].map((plies) => (/^\d+$/.test(plies) ? Math.ceil(Number(plies) / 2) : null));
+    if (least == null && greatest == null) return "Another length";
+    if (greatest == null) return `At least ${least} moves each`;
+    return least == null ? `Up to ${greatest} moves each` : `${least} to ${greatest} moves each`;
+}
+
+/** The filter that leaves out no match. @type {Partial<Filter>} */
+export const NO_FILTER = { game: "", player: "", result: "", speed: "", min_plies: "", max_plies: "", since: "", until: "" };
+
+/**
  * Whether a filter leaves out matches, regardless of its page.
  * @param {Filter} filter
  */

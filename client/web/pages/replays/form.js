@@ -9,7 +9,7 @@ import { h } from "../../shell/elements.js";
 import { isolated } from "../../shell/isolation.js";
 import { PERSONAS, sideName } from "../../shell/words.js";
 import { SPEEDS } from "../../ui/clock/clock.js";
-import { LENGTHS, leavesOutMatches, lengthOf } from "./filter.js";
+import { LENGTHS, NO_FILTER, leavesOutMatches, lengthOf, lengthText } from "./filter.js";
 
 /** The number of levels that most games have. */
 const LEVELS = 8;
@@ -35,15 +35,12 @@ export function drawForm(filter, { games, people, you, change }) {
         drawChoice("Game", { "": "All games", ...gameTitles }, filter.game, (id) => change({ game: id })),
         drawChoice("Player", playersOf(filter, people, game, you), filter.player, (player) => change({ player })),
         drawChoice("Result", resultsOf(filter, game), filter.result, (result) => change({ result })),
-        drawChoice("Time", SPEEDS, filter.speed, (speed) => change({ speed })),
-        drawChoice("Length", length === "" ? { "": "As in the address", ...lengths } : lengths, length, pickLength),
+        drawChoice("Clock", { ...SPEEDS, "": "Any clock" }, filter.speed, (speed) => change({ speed })),
+        drawChoice("Length", length === "" ? { "": lengthText(filter), ...lengths } : lengths, length, pickLength),
         h("div", { class: "days" }, drawDay("From", filter.since, (since) => change({ since })), drawDay("To", filter.until, (until) => change({ until }))),
-        leavesOutMatches(filter) ? h("button", { key: "clear", class: "small", onclick: () => change(NO_FILTER) }, "Show all") : null,
+        leavesOutMatches(filter) ? h("button", { key: "clear", onclick: () => change(NO_FILTER) }, "Show all") : null,
     );
 }
-
-/** The filter that leaves out no match. @type {Partial<Filter>} */
-const NO_FILTER = { game: "", player: "", result: "", speed: "", min_plies: "", max_plies: "", since: "", until: "" };
 
 /**
  * The players to choose from: everyone, you, the people of the list by name, the AI at each level, and

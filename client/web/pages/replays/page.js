@@ -13,7 +13,7 @@ import { h } from "../../shell/elements.js";
 import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { agoText, sentence } from "../../shell/words.js";
 import { drawMatch } from "../../ui/matches/matches.js";
-import { addressOf, leavesOutMatches, parametersOf, parseFilter, withChanges } from "./filter.js";
+import { NO_FILTER, addressOf, leavesOutMatches, parametersOf, parseFilter, withChanges } from "./filter.js";
 import { drawForm, peopleOf } from "./form.js";
 import { PAGE_SIZE, momentOf, readPage } from "./reading.js";
 
@@ -22,6 +22,9 @@ import { PAGE_SIZE, momentOf, readPage } from "./reading.js";
  * @type {{address: string, page: MatchPage} | null}
  */
 let shownLast = null;
+
+/** On a small window the filter is folded. */
+const small = matchMedia("(max-width: 560px), (max-height: 519.98px)");
 
 /** @implements {Page} */
 export class ReplaysPage {
@@ -43,6 +46,9 @@ export class ReplaysPage {
     #state = /** @type {"loading" | "searching" | "loaded" | "failed"} */ ("loading");
     /** Why the matches could not be loaded, as a sentence. */
     #failure = "";
+    /** Whether the filter is open on a small window. */
+    #isFilterOpen = leavesOutMatches(this.#filter);
+    #onResize = () => this.#app.update();
 
     /** @param {App} app */
     constructor(app) {
@@ -50,6 +56,7 @@ export class ReplaysPage {
     }
 
     start() {
+        small.addEventListener("change", this.#onResize);
         if (shownLast?.address === addressOf(this.#filter)) this.#show(shownLast.page, "loading");
         // On a slow line the matches come first.
         void this.#load().then(() => this.#loadGames());
@@ -57,6 +64,7 @@ export class ReplaysPage {
 
     stop() {
         this.#request++;
+        small.removeEventListener("change", this.#onResize);
     }
 
     onModelChange() {}
@@ -123,24 +131,43 @@ export class ReplaysPage {
         const change = (/** @type {Partial<Filter>} */ changes) => this.#change(changes);
         const you = this.#app.model.you?.identity;
         const isLoading = this.#state === "loading";
+        const hasFailed = this.#state === "failed";
+        const hasMatches = this.#matches.length > 0;
+        const isLastVisit = hasMatches && shownLast?.address === addressOf(this.#filter);
+        const failed = isLastVisit ? "This list is from your last visit." : "The matches could not be loaded.";
         return h(
             "div",
             { class: "page narrow" },
             h("h1", null, "Replays"),
-            drawForm(this.#filter, { games: this.#games, people: this.#people, you, change }),
+            this.#drawFilter(drawForm(this.#filter, { games: this.#games, people: this.#people, you, change })),
             this.#drawOwn(you),
-            this.#matches.length > 0
+            hasFailed ? h("p", { key: "failed", role: "alert" }, `${failed} ${this.#failure}`) : null,
+            // While the connection is lost, the banner has this button.
+            hasFailed && this.#app.session.status.state !== "lost"
+                ? h("p", { key: "again" }, h("button", { class: "small", onclick: () => void this.#load() }, "Try again"))
+                : null,
+            hasMatches
                 ? h(
                       "ul",
-                      { class: ["card list matches", isLoading && "outdated"], "aria-busy": isLoading },
+                      { class: ["card list matches", (isLoading || (hasFailed && !isLastVisit)) && "outdated"], "aria-busy": isLoading },
                       this.#matches.map((match) => drawMatch(match, Date.now())),
                   )
                 : null,
             h("p", { key: "state", class: "muted", role: "status" }, this.#stateText()),
-            this.#state === "failed" ? h("p", { key: "failed", role: "alert" }, `The matches could not be loaded. ${this.#failure}`) : null,
-            this.#matches.length > 0 ? h("p", { key: "files" }, h("button", { class: "small", onclick: () => void this.#openDownload() }, "Download these matches")) : null,
-            this.#state === "failed" ? h("button", { class: "more", onclick: () => void this.#load() }, "Try again") : this.#drawPages(),
+            hasMatches && !hasFailed ? h("p", { key: "files" }, h("button", { class: "small", onclick: () => void this.#openDownload() }, "Download these matches")) : null,
+            hasFailed ? null : this.#drawPages(),
         );
+    }
+
+    /** @param {Content} form */
+    #drawFilter(form) {
+        if (!small.matches) return form;
+        const onToggle = (/** @type {Event} */ { currentTarget }) => {
+            if (!(currentTarget instanceof HTMLDetailsElement) || currentTarget.open === this.#isFilterOpen) return;
+            this.#isFilterOpen = currentTarget.open;
+            this.#app.update();
+        };
+        return h("details", { key: "filter", open: this.#isFilterOpen, ontoggle: onToggle }, h("summary", null, "Filter"), form);
     }
 
     /** Opens the dialog with the files of all matches that the filter accepts, of every page. */
@@ -181,12 +208,15 @@ export class ReplaysPage {
      */
     #drawOwn(you) {
         if (this.#state !== "loaded" || this.#filter.player !== "" || you === undefined) return null;
-        const isMain = this.#matches.length === 0 && !leavesOutMatches(this.#filter);
+        const isEmpty = this.#matches.length === 0;
+        const isMain = isEmpty && !leavesOutMatches(this.#filter);
+        // A filter without a public match may have none of one's own.
+        const changes = { ...(isEmpty ? NO_FILTER : null), player: you };
         return h(
             "p",
             { key: "own", class: "own-matches" },
-            "Matches by link are listed for their players only. ",
-            h("button", { class: isMain ? "main" : "small", onclick: () => this.#change({ player: you }) }, "Show my matches"),
+            "Matches in rooms by link are listed only for those who played them. ",
+            h("button", { class: isMain ? "main" : "small", onclick: () => this.#change(changes) }, "Show my matches"),
         );
     }
 

@@ -34,7 +34,7 @@ const HEIGHT = 96;
 /** The height of the times below the curve, in SVG units. */
 const TIMES_HEIGHT = 26;
 /** The space beside the first and the last ply, in SVG units. */
-const SIDE_MARGIN = 5;
+const SIDE_MARGIN = 10;
 /** The space above and below the chances of 100 % and 0 %, in SVG units. */
 const MARGIN = 6;
 /** The least height of a bar of a time above 0, in SVG units. */
@@ -59,6 +59,7 @@ export class ChanceGraph {
      */
     draw(content) {
         const hasTimes = (content.spent_ms?.length ?? 0) > 0;
+        const hasCurve = curveOf(content.chances, Number).includes("L");
         const onToggle = (/** @type {Event} */ event) => {
             if (!(event.currentTarget instanceof HTMLDetailsElement) || event.currentTarget.open === this.#hasTable) return;
             this.#hasTable = event.currentTarget.open;
@@ -68,7 +69,7 @@ export class ChanceGraph {
             "div",
             { class: "chance-graph", key: "chance-graph" },
             drawGraph(content, hasTimes),
-            h("p", { class: "axes" }, `Above the dashed line ${content.side} is better.${hasTimes ? " Bars: the time for each move." : ""}`),
+            h("p", { class: "axes" }, hasCurve && `Above the dashed line ${content.side} is better. `, hasTimes && "Bars: the time for each move."),
             h("p", { class: "caption" }, captionOf(content)),
             h(
                 "details",
