@@ -134,7 +134,9 @@ async def test_a_refused_position_is_explained_once(
 
 
 async def test_the_last_choices_are_offered_again(chromium: Browser, server: ServerProcess) -> None:
-    """The last three different choices are buttons; a game's sheet has its last choices."""
+    """The last three different choices are buttons, except what is open already; a game's sheet has
+    its last choices.
+    """
     async with people(chromium, server.url, DESKTOP) as (ada,):
         for level in (1, 2, 3, 2):
             await ada.create("Connect four", "The AI", level=level, side="Yellow")
@@ -142,9 +144,9 @@ async def test_the_last_choices_are_offered_again(chromium: Browser, server: Ser
         await ada.go("/")
         await expect(ada.page.locator(".offered")).to_have_text(
             [
-                "Again: Hex with a friend, either side: Invite",
                 "Again: Connect four, level 2, Yellow: Play",
                 "Again: Connect four, level 3, Yellow: Play",
+                "Again: Connect four, level 1, Yellow: Play",
             ]
         )
         await ada.button("Connect four").click()

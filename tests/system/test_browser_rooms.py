@@ -547,7 +547,7 @@ async def test_a_refusal_is_shown_and_changes_nothing(chromium: Browser, tmp_pat
         serving(tmp_path / "data", rooms_burst=1, rooms_per_minute=0.001) as server,
         people(chromium, server.url, DESKTOP) as (ada,),
     ):
-        await ada.create("Connect four", "A friend")
+        await ada.create("Connect four", "The AI")
         await ada.go("/")
         await ada.page.locator(".offered").first.click()
         await expect(
