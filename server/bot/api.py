@@ -74,13 +74,14 @@ def with_null_moves(room: Room, viewer: Viewer) -> Refusal | None:
 class Need(StrEnum):
     """What a command needs, for lists of commands that say which of them work now.
 
-    A match, now or before; help with its position; a seat; thoughts of an AI; or a game in which
-    the turn can be passed.
+    A match, now or before; help with its position; a seat; an AI that plays; thoughts of an AI; or
+    a game in which the turn can be passed.
     """
 
     MATCH = "match"
     HELP = "help"
     SEAT = "seat"
+    AI = "ai"
     THOUGHTS = "thoughts"
     PASS = "pass"
 
@@ -195,6 +196,7 @@ class ChatCommand(Struct, frozen=True):
     - `is_public` says whether the answer in a room would be public. Where it would not, only the
       asker sees the line `/NAME`, and a public answer to it is sent to the asker alone.
     - `conditions` are those of this module that a `when` of the command's own contains.
+    - `is_about_ai` says whether there is nothing to answer where no AI plays.
     """
 
     name: str
@@ -205,12 +207,14 @@ class ChatCommand(Struct, frozen=True):
     needs_thoughts: bool = False
     is_public: Callable[[Room], bool] = never
     conditions: tuple[When, ...] = ()
+    is_about_ai: bool = False
 
     @property
     def needs(self) -> tuple[Need, ...]:
         """What the command needs, as far as its conditions are those of this module."""
         needs = [need for when in (self.when, *self.conditions) for need in _NEEDS.get(when, ())]
-        return (*needs, *((Need.THOUGHTS,) if self.needs_thoughts else ()))
+        of_ai = ((Need.AI, self.is_about_ai), (Need.THOUGHTS, self.needs_thoughts))
+        return (*needs, *(need for need, is_needed in of_ai if is_needed))
 
 
 def command(
@@ -221,10 +225,13 @@ def command(
     needs_thoughts: bool = False,
     is_public: Callable[[Room], bool] = never,
     conditions: tuple[When, ...] = (),
+    is_about_ai: bool = False,
 ) -> Callable[[CommandFunction], ChatCommand]:
     """Returns a decorator that turns a function into a chat command. See ChatCommand."""
 
     def decorate(run: CommandFunction) -> ChatCommand:
-        return ChatCommand(name, about, run, when, cost, needs_thoughts, is_public, conditions)
+        return ChatCommand(
+            name, about, run, when, cost, needs_thoughts, is_public, conditions, is_about_ai
+        )
 
     return decorate

@@ -270,8 +270,8 @@ class Api:
     async def chat_commands(self, request: web.Request) -> web.Response:
         """Lists the commands of the room's bot, each with a few words about it, and in `needs` what
         must be there that it works: a `match`, now or before; `help` with its position; a `seat`;
-        `thoughts` of an AI; a game whose turn can be passed (`pass`). With `?game=` the answer
-        says in `lacks` which of them the game never has.
+        an `ai` that plays; its `thoughts`; a game whose turn can be passed (`pass`). With `?game=`
+        the answer says in `lacks` which of them the game never has.
         """
         lacks = await self._lacks(request.query.get("game"))
         entries = [

@@ -136,7 +136,7 @@ class Person:
         if seat_for is not None:
             await self.pick("The other seat is for", seat_for)
         if time is not None:
-            await self.pick("Time for each side, in minutes and seconds added a turn", time)
+            await self.pick("Minutes for each side, and seconds added each turn", time)
         if helps:
             await self.pick("During the match, the bot helps with positions", "Both")
         await self.create_room()

@@ -280,7 +280,8 @@ async def test_your_matches_stand_first_and_your_last_choices_are_offered_again(
 ) -> None:
     """A running match, a room that waits and a lost match are yours, also if they are unlisted.
 
-    The last three different choices are buttons; a game's sheet has its last choices.
+    The last three different choices are buttons, except what is open already; a game's sheet has
+    its last choices.
     """
     async with people(chromium, server.url, DESKTOP) as (ada,):
         await ada.create("Tic-tac-toe", "The AI", level=1, side="Crosses")
@@ -309,7 +310,7 @@ async def test_your_matches_stand_first_and_your_last_choices_are_offered_again(
             [
                 "Again: Connect four, level 2, Yellow, only with the link: Play",
                 "Again: Connect four, level 3, Yellow, only with the link: Play",
-                "Again: Othello with a friend, either side: Invite",
+                "Again: Sticks, level 1, only with the link: Play",
             ]
         )
         await ada.button("Connect four").click()

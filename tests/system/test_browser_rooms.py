@@ -559,7 +559,7 @@ async def test_refused_commands_and_connections_are_explained(
 
 async def be_refused_a_room(ada: Person) -> None:
     """Ada creates one room, which is all that the server allows, and another one."""
-    await ada.create("Connect four", "A friend")
+    await ada.create("Connect four", "The AI")
     await ada.go("/")
     await ada.page.locator(".offered").first.click()
     await expect(

@@ -20,7 +20,7 @@ export class Share {
     /** The links for other people, the most likely first; null until they arrive. @type {string[] | null} */
     #links = null;
     /** Why there is no link. */
-    #advice = "This address works on this computer only: the server listens on no network.";
+    #advice = "Only this computer can open the link: its server listens on no network. “plyroom serve” starts one for others.";
     /** The label of the field whose text was copied last. @type {string | null} */
     #copied = null;
 
@@ -52,9 +52,10 @@ export class Share {
     /**
      * The link in a field, with a button that copies it.
      * @param {string} [query] of the link
+     * @param {boolean} [isMain] whether to copy it is what there is to do
      */
-    draw(query = "") {
-        return this.#drawLink(this.#label, `${this.#links?.[0] ?? this.#ownLink()}${query}`);
+    draw(query = "", isMain = false) {
+        return this.#drawLink(this.#label, `${this.#links?.[0] ?? this.#ownLink()}${query}`, isMain);
     }
 
     /** The address of the server for other people, without a path. */
@@ -65,6 +66,11 @@ export class Share {
     /** Whether `drawLarge` draws a QR code: the server knows an address that other devices reach. */
     get hasCode() {
         return (this.#links?.length ?? 0) > 0;
+    }
+
+    /** Whether nobody else can open the link: `drawLarge` says so. */
+    get isLocal() {
+        return this.#links?.length === 0;
     }
 
     /** The link with the address that this browser uses. */
@@ -78,15 +84,11 @@ export class Share {
      */
     drawLarge() {
         const links = this.#links;
-        if (links === null) return this.draw();
-        if (links.length === 0)
-            return [
-                this.draw(),
-                h("p", { class: "muted" }, this.#advice),
-            ];
+        if (links === null) return this.draw("", true);
+        if (links.length === 0) return [h("p", null, this.#advice), this.draw("", true)];
         return [
             h("img", { class: "qr", src: qrCodePath(this.#path), alt: "QR code of the link", width: 168, height: 168 }),
-            this.draw(),
+            this.draw("", true),
             links.length > 1
                 ? h(
                       "details",
@@ -102,9 +104,10 @@ export class Share {
     /**
      * @param {string} label
      * @param {string} url
+     * @param {boolean} [isMain]
      * @returns {VNode}
      */
-    #drawLink(label, url) {
+    #drawLink(label, url, isMain = false) {
         const select = (/** @type {Event} */ event) =>
             event.currentTarget instanceof HTMLInputElement && event.currentTarget.select();
         const copy = (/** @type {Event} */ event) => {
@@ -118,7 +121,7 @@ export class Share {
             h("input", { readonly: true, ".value": url, "aria-label": label, onfocus: select }),
             h(
                 "button",
-                { "aria-label": isCopied ? `Copied: ${label}` : `Copy: ${label}`, onclick: copy },
+                { class: isMain && "main", "aria-label": isCopied ? `Copied: ${label}` : `Copy: ${label}`, onclick: copy },
                 icon(isCopied ? "check" : "copy"),
                 h("span", null, isCopied ? "Copied" : "Copy"),
             ),

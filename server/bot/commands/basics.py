@@ -56,14 +56,14 @@ def rules(ask: Ask) -> Answer:
     return Answer(f"{passage}\n/rules gives all rules.")
 
 
-@command("level", "says how strong the AI plays")
+@command("level", "says how strong the AI plays", is_about_ai=True)
 def level(ask: Ask) -> Answer:
     """Says at which level each AI plays."""
     lines = [_strength(seat, ask) for seat in _ai_seats(ask)]
     return Answer("\n".join(lines) or "No AI plays here.")
 
 
-@command("persona", "says who the AI is")
+@command("persona", "says who the AI is", is_about_ai=True)
 def persona(ask: Ask) -> Answer:
     """Says how each AI chooses its moves."""
     lines = [_character(seat, ask) for seat in _ai_seats(ask)]

@@ -287,6 +287,9 @@ test("a person who was barred reads it, and is offered no seat", () => {
     assertEqual(barred.room.barred, [ADA]);
     assert(statusText(barred, barred.room).startsWith("The host keeps this seat for someone else"), "the sentence");
     assertEqual([permits(model, "sit"), permits(barred, "sit")], [true, false]);
+    const buttons = document.createElement("div");
+    render(buttons, h("div", null, drawActions({ model: barred }, barred.room)));
+    assertEqual(buttons.querySelector("a[href='/']")?.textContent, "Play another game");
     const empty = roomWith({ may: [], seats: [null, null], match: null });
     assertEqual(statusText(empty, empty.room), "Two seats are free");
 });

@@ -1,7 +1,7 @@
 import { stateAt } from "/client/web/glass/trace/search-state.js";
 import { COUSIN_GAP_PX, SIBLING_GAP_PX, layOut } from "/client/web/glass/drawing/layout.js";
 import { itemMeasure } from "/client/web/glass/drawing/shapes.js";
-import { countShapes, shownNodes } from "/client/web/glass/drawing/shown-nodes.js";
+import { bestLine, shownNodes } from "/client/web/glass/drawing/shown-nodes.js";
 import { assert, assertEqual, test } from "./testing.js";
 import { randomNumbers, randomTree, someSteps, traceOf } from "./glass_traces.js";
 
@@ -94,6 +94,11 @@ function checkLayout({ items, left, right, bottom }) {
     assertEqual([items[0].x, new Set(items.map((item) => item.key)).size], [0, items.length]);
 }
 
+/** The number of shapes of a drawn tree. */
+function countShapes(node) {
+    return node.children.reduce((sum, child) => sum + countShapes(child), 1 + node.cut.length);
+}
+
 test("a node stays where it is as long as it is drawn, and the node of a step is drawn, from step to step", () => {
     for (const trace of TRACES) {
         const second = trace.enterStep(trace.children(0)[1] ?? 0);
@@ -118,4 +123,21 @@ test("a list of children that is too long has its rest folded, which the user ca
     assertEqual(hidden(shownNodes(trace, stateAt(trace, 1), { opened: new Set([~0]) })), []);
     const late = shownNodes(trace, stateAt(trace, trace.enterStep(trace.children(0)[110]) + 1));
     assertEqual(late.children.map((child) => child.row).includes(trace.children(0)[110]), true);
+});
+
+test("after a large search the best line is drawn, also before its end has arrived", () => {
+    for (const trace of TRACES.filter((one) => one.end)) {
+        const { end } = trace;
+        const drawn = () => {
+            const shown = [shownNodes(trace, stateAt(trace, trace.stepCount), { maxWidth: 20 })];
+            for (const { children } of shown) shown.push(...children);
+            return shown.map(({ row }) => row);
+        };
+        const last = drawn();
+        trace.end = null;
+        const [early, line] = [drawn(), bestLine(trace)];
+        trace.end = end;
+        assertEqual(early, last);
+        for (const row of line) assert(early.includes(row) && trace.value(row) === trace.value(0), "the value of the root is in sight");
+    }
 });

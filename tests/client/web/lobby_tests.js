@@ -1,6 +1,6 @@
 import { createCommand, describeChoices, keepChoices, readChoices, validChoices } from "/client/web/pages/lobby/choices.js";
 import { choicesThrough, levelOf } from "/client/web/pages/lobby/doors.js";
-import { drawMine, drawPublic } from "/client/web/pages/lobby/rooms.js";
+import { currentOf, drawMine, drawPublic, isAlreadyThere } from "/client/web/pages/lobby/rooms.js";
 import { LobbyPage } from "/client/web/pages/lobby/page.js";
 import { h, render } from "/client/web/shell/elements.js";
 import { assert, assertEqual, flushPromises, test } from "./testing.js";
@@ -147,7 +147,7 @@ test("a room is joined beside a person who is there", () => {
         const parent = document.createElement("div");
         render(parent, drawPublic(lobbyOf(entry), GAMES, () => {}, ALL_TIMES));
         const [line] = parent.querySelectorAll("li");
-        return [line.querySelectorAll("button").length, line.textContent.includes("Away"), line.classList.contains("host-away")];
+        return [line.querySelectorAll("button").length, line.textContent.includes("Host away"), line.classList.contains("host-away")];
     };
     const waiting = room("o", "open", [BEN, null]);
     assertEqual(buttons(waiting), [1, false, false]);
@@ -205,6 +205,12 @@ test("a match of yours is listed once, with its result", () => {
     assertEqual(["on one screen", "Black won", "You lost"].map((words) => onOneScreen.includes(words)), [true, true, false]);
     const turns = [0, 1, null].map((turn) => textOf(drawMine(lobbyOf(), GAMES, { ...mine, running: [{ ...match, turn }], finished: [] })));
     assertEqual(turns.map((line) => ["Your turn", "Their turn", "Play on"].find((words) => line.includes(words))), ["Your turn", "Their turn", "Play on"]);
+    const buttons = (seat) => {
+        const parent = document.createElement("div");
+        render(parent, drawMine(lobbyOf(), GAMES, { ...mine, running: [{ ...match, turn: seat }], finished: [] }));
+        return [...parent.querySelectorAll("a .awaits")].map((hint) => hint.textContent);
+    };
+    assertEqual([buttons(0), buttons(1)], [["Your turn"], []]);
     for (const words of ["Play on", "You won", "You lost", "Draw", "No result"]) assertEqual(text.split(words).length, 2);
     assertEqual(text.includes("waits"), false);
 });
@@ -220,6 +226,21 @@ test("a room of tonight stands for its matches, first where the other one offers
     const offered = text([{ t: "notification", room: "r", what: "rematch", text: "Ben offers a rematch." }]);
     assertEqual(offered.indexOf("Offers a rematch") < offered.indexOf("Their turn"), true);
     assertEqual(text([{ t: "notification", room: "s", what: "draw", text: "" }]).includes("Offers a draw"), true);
+});
+
+test("what is open, waits or is offered is not offered again", () => {
+    const match = { match: "m", room: "r", game: "chess", title: "Chess", seats: [ADA, BEN], plies: 9, length: "5 moves", started_ms: 1 };
+    const between = room("b", "finished", [ADA, BEN]);
+    const rematch = { t: "notification", room: "b", what: "rematch", text: "" };
+    const is = (opponent, mine, model = {}) => isAlreadyThere({ game: "chess", opponent }, currentOf({ ...lobbyOf(), waiting: [], ...model }, mine));
+    const none = { running: [], finished: [], waiting: [] };
+    assertEqual([is("friend", null), is("friend", { ...none, running: [match] }), is("screen", { ...none, running: [match] })], [false, true, false]);
+    assertEqual(is("friend", { ...none, waiting: [room("w", "open", [ADA, null])] }), true);
+    const evening = { ...none, rooms: [between] };
+    assertEqual([is("friend", evening), is("friend", evening, { waiting: [rematch] })], [false, true]);
+    const others = [{ ...match, seats: [ADA, ADA] }, { ...match, seats: [ADA, AI] }].map((each) => ({ ...none, running: [each] }));
+    assertEqual(others.map((mine) => ["friend", "screen", "ai"].map((opponent) => is(opponent, mine))), [[false, true, false], [false, false, false]]);
+    assertEqual(isAlreadyThere({ game: "hex", opponent: "friend" }, [match]), false);
 });
 
 test("rooms and your matches name their clock and the time that is left, of now", () => {

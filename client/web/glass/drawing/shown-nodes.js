@@ -100,18 +100,19 @@ function focusPath(trace, state) {
 }
 
 /**
- * The rows of the best line, from the root; only the root until it is known.
+ * The rows of the best line, from the root; only the root until it is known. The server counts plain
+ * minimax's nodes before it sends the line: meanwhile the line follows the root's value.
  * @param {SearchTrace} trace
  * @returns {number[]}
  */
 export function bestLine(trace) {
-    const rows = [0];
-    for (const move of trace.end?.line ?? []) {
-        const child = trace.children(rows[rows.length - 1]).find((row) => trace.move(row) === move);
-        if (child === undefined) break;
+    const { end } = trace;
+    for (const rows = [0]; ; ) {
+        const [above, next] = [rows.at(-1) ?? 0, end?.line[rows.length - 1]];
+        const child = trace.children(above).find((row) => (end ? trace.move(row) === next : trace.bound(row) === "exact" && trace.valueForParent(row) === trace.value(above)));
+        if (child === undefined) return rows;
         rows.push(child);
     }
-    return rows;
 }
 
 /**
@@ -123,15 +124,6 @@ export function bestLine(trace) {
 function cutGroups(cut, max = MAX_CUT_SHAPES) {
     if (cut.length === 0) return [];
     return cut.length <= max ? cut.map((move) => [move]) : [cut];
-}
-
-/**
- * The number of shapes of a drawn tree.
- * @param {ShownNode} node
- * @returns {number}
- */
-export function countShapes(node) {
-    return node.children.reduce((sum, child) => sum + countShapes(child), 1 + node.cut.length);
 }
 
 /**

@@ -321,17 +321,18 @@ export class GlassPage {
             this.#app.update();
         };
         const failed = runs.filter(({ error }) => error !== null && !(this.#isFormOpen && isAtField(error)));
-        const isRunning = runs.some((run) => run.isRunning);
+        // The server still counts plain minimax's nodes when the root has its value.
+        const isSearching = runs.some(({ isRunning, trace }) => isRunning && !(trace?.end === null && trace.bound(0) !== null));
         return h(
             "div",
             { class: "glass-status", role: "status", key: "status" },
             failed.map((run) => (run.error ? (run.isStale || !run.trace ? drawFailure(run.error, retry) : drawStopped(run.error.message)) : null)),
             runs.map((run) => (run.error || run.isRunning ? null : drawTruncated(run.trace?.end ?? null, run.trace?.count ?? 0))),
             runs[0]?.isStale ? h("p", { class: "muted", key: "stale" }, "The tree below is that of the last search that succeeded.") : null,
-            isRunning ? h("p", { class: "muted running" }, "Searching…") : null,
             failed.length === 0 && !runs[0]?.trace && runs[0]?.error
                 ? h("p", { class: "muted" }, "No search yet: correct the marked field of the form.")
                 : null,
+            isSearching ? h("p", { class: "muted running" }, "Searching…") : null,
         );
     }
 

@@ -40,13 +40,13 @@ const DOORS = [
 
 /** What a click on a game does. @type {Record<Way, string>} */
 const HEADINGS = {
-    link: "Choose a game to play with your friend",
-    anyone: "Choose a game for you and whoever joins",
-    easy: "Choose a game for the lowest level",
-    medium: "Choose a game for the middle level",
-    hard: "Choose a game for a high level",
+    link: "With a friend, by link: choose a game",
+    anyone: "Anyone may join: choose a game",
+    easy: "Computer, Easy: choose a game",
+    medium: "Computer, Medium: choose a game",
+    hard: "Computer, Hard: choose a game",
     more: "Choose a game, then how the computer plays",
-    screen: "Choose a game for two on this screen",
+    screen: "Two on this screen: choose a game",
 };
 
 /**

@@ -109,15 +109,16 @@ function drawGame(game, { pick, choose }) {
  * The latest choices, each a button that creates the room; null for a first visitor.
  * @param {GameDescription[]} games
  * @param {Choices[]} offered
+ * @param {boolean} isFirst whether nothing of the user's own comes before them
  * @param {boolean} isBusy
  * @param {(choices: Choices) => void} play creates the room at once
  * @returns {Content}
  */
-export function drawOffered(games, offered, isBusy, play) {
+export function drawOffered(games, offered, isFirst, isBusy, play) {
     const buttons = offered.flatMap((choices, i) => {
         const game = games.find(({ id }) => id === choices.game);
         if (!game) return [];
-        const attributes = { class: i === 0 ? "main offered" : "offered", disabled: isBusy };
+        const attributes = { class: isFirst && i === 0 ? "main offered" : "offered", disabled: isBusy };
         return h(
             "button",
             { ...attributes, key: `offered ${i}`, onclick: () => play(choices) },

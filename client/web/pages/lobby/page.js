@@ -19,7 +19,7 @@ import { MAX_OFFERED, createCommand, keepChoices, readChoices, validChoices } fr
 import { choicesThrough, drawDoors, headingOf, opponentOf } from "./doors.js";
 import { drawGames, drawOffered } from "./games.js";
 import { drawLatest, drawLearn, drawTerminal } from "./inside.js";
-import { drawMine, drawPublic, isOneScreen } from "./rooms.js";
+import { currentOf, drawMine, drawPublic, isAlreadyThere, isOneScreen } from "./rooms.js";
 import { sentence } from "../../shell/words.js";
 
 /** Maximum number of finished matches in the lobby. */
@@ -68,6 +68,8 @@ export class LobbyPage {
     #topics = shown.topics;
     /** @type {MyMatches | null} */
     #mine = shown.mine;
+    /** Whether your matches were requested since the page is open. */
+    #isMineKnown = false;
     /** Whether a request for your matches is under way, or waits for its time. */
     #isRefreshing = false;
     #isStopped = false;
@@ -152,6 +154,7 @@ export class LobbyPage {
         if (this.#isStopped) return;
         // Without an answer they stay as they are; the next change of the lobby requests them again.
         shown.mine = this.#mine = (await this.#app.listMyMatches()) ?? this.#mine;
+        this.#isMineKnown = true;
         this.#app.update();
     }
 
@@ -169,7 +172,7 @@ export class LobbyPage {
             h(
                 "div",
                 { class: "play" },
-                drawOffered(games, this.#kept.slice(0, MAX_OFFERED), this.#isCreating, (choices) => void this.#play(choices)),
+                this.#drawOffered(games),
                 isNarrow ? mine : null,
                 drawDoors(this.#way, (way) => this.#openDoor(way), this.#names, (names) => {
                     this.#names = names;
@@ -187,6 +190,17 @@ export class LobbyPage {
                 drawTerminal(),
             ),
         );
+    }
+
+    /**
+     * The latest choices, without those whose room is among your matches: they appear with these.
+     * @param {GameDescription[]} games
+     */
+    #drawOffered(games) {
+        if (!this.#isMineKnown) return null;
+        const current = currentOf(this.#app.model, this.#mine);
+        const offered = this.#kept.filter((choices) => !isAlreadyThere(choices, current)).slice(0, MAX_OFFERED);
+        return drawOffered(games, offered, current.length === 0, this.#isCreating, (choices) => void this.#play(choices));
     }
 
     /** @param {string} speed */

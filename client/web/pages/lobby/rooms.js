@@ -4,6 +4,7 @@
  *
  * @import {GameDescription, MatchSummary, MyMatches} from "../../shell/api.js"
  * @import {ClockState, Occupant, RoomSummary} from "../../shell/protocol.js"
+ * @import {Choices} from "./choices.js"
  * @import {Content, VNode} from "../../shell/elements.js"
  * @import {Model} from "../../shell/model.js"
  */
@@ -121,8 +122,7 @@ export function drawMine({ lobby, you: person, waiting }, games, mine, server_ms
     const running = (mine?.running ?? []).filter(({ match, room }) => !over.has(match) && !inRooms.has(room));
     const started = new Set(running.map(({ room }) => room));
     const known = [...rooms, ...(mine?.waiting ?? [])].filter(({ room }) => !started.has(room) && !inRooms.has(room));
-    const offers = new Set(["rematch", "next"]);
-    const isOffered = (/** @type {RoomSummary} */ { room }) => offers.has(whatWaits.get(room) ?? "");
+    const isOffered = (/** @type {RoomSummary} */ { room }) => isOfferOfMatch(whatWaits.get(room));
     const drawBetween = (/** @type {RoomSummary} */ room) => drawMyRoom(room, you, gameOf(games, room.game), whatWaits.get(room.room));
     const unique = [...new Map(known.map((room) => [room.room, room])).values()];
     const lines = [
@@ -141,6 +141,36 @@ export function drawMine({ lobby, you: person, waiting }, games, mine, server_ms
     );
 }
 
+/** @param {string | undefined} what waits for you in a room */
+function isOfferOfMatch(what) {
+    return what === "rematch" || what === "next";
+}
+
+/**
+ * Your running matches, and your rooms that wait for a player or have an offer of another match.
+ * @param {Model} model
+ * @param {MyMatches | null} mine
+ * @returns {(MatchSummary | RoomSummary)[]}
+ */
+export function currentOf({ lobby, you, waiting }, mine) {
+    const rooms = Object.values(lobby ?? {}).filter((room) => room.state !== "finished" && hasSeat(room, you?.identity));
+    const offered = new Set(waiting.filter(({ what }) => isOfferOfMatch(what)).map(({ room }) => room));
+    return [...rooms, ...(mine?.running ?? []), ...(mine?.waiting ?? []), ...(mine?.rooms ?? []).filter(({ room }) => offered.has(room))];
+}
+
+/**
+ * Whether one of your rooms is already what a choice of a friend or of one screen would make again. An
+ * unfinished match against an AI stands in nobody's way.
+ * @param {Choices} choices
+ * @param {(MatchSummary | RoomSummary)[]} current
+ */
+export function isAlreadyThere({ game, opponent }, current) {
+    return current.some((each) => {
+        const hasAi = each.seats.some((occupant) => occupant?.kind === "ai" && !occupant.kept_for);
+        return each.game === game && !hasAi && opponent === (isOneScreen(each) ? "screen" : "friend");
+    });
+}
+
 /**
  * @param {MatchSummary} match
  * @param {string | undefined} you
@@ -154,6 +184,8 @@ function drawMyMatch(match, you, game, now_ms, clock = null, server_ms = 0, wait
     const seat = Math.max(0, match.seats.findIndex((occupant) => occupant.identity === you));
     const { over } = match;
     const time_ms = match.finished_ms ?? match.started_ms;
+    const isYourTurn = match.turn === seat || (match.turn != null && isOneScreen(match));
+    const isAwaited = !over && (OFFERS[waits] !== undefined || isYourTurn);
     return h(
         "li",
         { key: match.match, "data-match": match.match, "data-room": match.room },
@@ -163,10 +195,21 @@ function drawMyMatch(match, you, game, now_ms, clock = null, server_ms = 0, wait
             game ? drawPicture(game) : null,
             drawTitle(match.title, [isOneScreen(match) ? "on one screen" : `against ${occupantName(match.seats[1 - seat])}`, match.clock && controlText(match.clock)].filter(Boolean).join(" · ")),
             clock ? h("span", { class: "left-times", key: "times" }, drawLeft(clock, seat, server_ms), drawLeft(clock, 1 - seat, server_ms)) : null,
-            clock ? null : h("time", { class: "muted", datetime: new Date(time_ms).toISOString() }, agoText(time_ms, now_ms)),
+            clock || isAwaited ? null : h("time", { class: "muted", datetime: new Date(time_ms).toISOString() }, agoText(time_ms, now_ms)),
+            over
+                ? h("span", { class: "hint muted" }, resultText(over, seat, match, game))
+                : drawHint(OFFERS[waits] ?? turnText(match, seat, game), isAwaited),
         ),
-        h("span", { class: over ? "hint muted" : "hint" }, over ? resultText(over, seat, match, game) : (OFFERS[waits] ?? turnText(match, seat, game))),
     );
+}
+
+/**
+ * What there is to do in a room: like a button where the other one waits for you.
+ * @param {string | undefined} text
+ * @param {boolean} isAwaited
+ */
+function drawHint(text, isAwaited) {
+    return h("span", { class: ["hint", isAwaited && "awaits"] }, text);
 }
 
 /** What the opponent offers in a room, in a few words. @type {Record<string, string | undefined>} */
@@ -222,8 +265,8 @@ function drawMyRoom(room, you, game, waits = "") {
             { href: `/room/${room.room}` },
             game ? drawPicture(game) : null,
             drawTitle(room.title, [roomText(room, opponent?.name), room.clock && controlText(room.clock)].filter(Boolean).join(" · ")),
+            drawHint(OFFERS[waits] ?? state, OFFERS[waits] !== undefined),
         ),
-        h("span", { class: "hint" }, OFFERS[waits] ?? state),
     );
 }
 
@@ -287,6 +330,6 @@ function drawRoom(room, game, join, now_ms) {
                   { class: "main small", "aria-label": `Join ${room.title}`, onclick: () => join(room.room) },
                   "Join",
               )
-            : h("span", { class: "hint muted" }, isLeft ? (away.size > 0 ? "Away" : "Look in") : "Watch"),
+            : h("span", { class: "hint muted" }, isLeft ? (away.size > 0 ? "Host away" : "Look in") : "Watch"),
     );
 }

@@ -210,16 +210,19 @@ function drawVisibility(choices, change) {
  * @param {string} value
  * @param {(value: string) => void} pick
  * @param {string} [about] a text about the chosen value
+ * @param {string} [lastLegend] of the last row
+ * @param {Record<string, string>} [titles] what some values mean
  */
-function drawChoice(name, legend, labels, value, pick, about) {
-    const rows = (Array.isArray(labels) ? labels : [labels]).map((row) =>
+function drawChoice(name, legend, labels, value, pick, about, lastLegend, titles = {}) {
+    const rows = (Array.isArray(labels) ? labels : [labels]).map((row, i, { length }) => [
+        lastLegend && i === length - 1 ? h("p", { class: "about" }, lastLegend) : null,
         h(
             "div",
             { class: "segments" },
             Object.entries(row).map(([key, label]) =>
                 h(
                     "label",
-                    { key, class: "segment" },
+                    { key, class: "segment", title: titles[key] },
                     h("input", {
                         type: "radio",
                         name,
@@ -231,7 +234,7 @@ function drawChoice(name, legend, labels, value, pick, about) {
                 ),
             ),
         ),
-    );
+    ]);
     return h(
         "fieldset",
         { class: "choice", key: name },
@@ -331,11 +334,16 @@ function drawLevel(name, legend, game, value, pick, redraw) {
     const others = Object.fromEntries(Object.entries(PERSONAS).map(([key, persona]) => [key, persona.name]));
     const choices = [...rows, { ...others, [STRATEGY]: "Strategy" }];
     const onPick = (/** @type {string} */ level) => pick(level === STRATEGY ? strategyChoice("minimax") : level);
-    return [drawChoice(name, legend, choices, isStrategy ? STRATEGY : value, onPick, PERSONAS[value]?.about), strategy];
+    return [drawChoice(name, legend, choices, isStrategy ? STRATEGY : value, onPick, PERSONAS[value]?.about, "Or a character, or a strategy", MEANINGS), strategy];
 }
 
 /** The value of the segment for a strategy. */
 const STRATEGY = "strategy";
+/** What the segments of characters and strategies mean. */
+const MEANINGS = Object.fromEntries([
+    ...Object.entries(PERSONAS).map(([key, { about }]) => [key, about]),
+    [STRATEGY, "It searches as you choose: by an algorithm, to a depth"],
+]);
 
 /**
  * The choice of a strategy and of its depth, with a link to its search.

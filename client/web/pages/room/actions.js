@@ -23,12 +23,12 @@ import { frozenText, occupantName, resultSentence } from "../../shell/words.js";
 export function statusText(model, room) {
     const { match, seats } = room;
     const board = room.description?.view;
-    if (isBarred(model) && (!match || match.over?.how === "abort")) return BARRED_TEXT;
+    if (isBarred(model) && isInviting(room)) return BARRED_TEXT;
     if (match?.over) return resultSentence(match.over, board, resultSeat(model));
     if (room.frozen) return frozenText(room.frozen, match !== null);
     if (!match) {
         const free = seats.filter((occupant) => occupant === null).length;
-        return ["", "Waiting for a second player", "Two seats are free"][free] ?? "";
+        return ["", mySeat(model) === null ? "A seat is free" : "Waiting for a second player", "Two seats are free"][free] ?? "";
     }
     const turn = room.views[headPly(room)]?.turn;
     if (turn == null) return "";
@@ -70,6 +70,7 @@ export const BARRED_TEXT = "The host keeps this seat for someone else. You may w
  */
 export function drawActions(app, room, again = null, hasOffered = false) {
     const { match } = room;
+    if (isBarred(app.model) && isInviting(room)) return h("a", { key: "other", class: "button", href: "/" }, "Play another game");
     if (!match) return null;
     if (!match.over)
         return [

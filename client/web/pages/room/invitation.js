@@ -62,12 +62,14 @@ export class Invitation {
             "section",
             { class: "invite card", "aria-label": "Invitation", key: "host" },
             h("h2", null, "Invite a friend"),
-            h("p", { class: "muted" }, `${this.#share.hasCode ? "Send the link, or let your friend scan the code." : "Send the link."} The match starts as soon as your friend presses Play.`),
+            this.#share.isLocal
+                ? null
+                : h("p", { class: "muted" }, `Send the link${this.#share.hasCode ? ", or let your friend scan the code" : ""}. The match starts as soon as your friend presses Play.`),
             this.#share.drawLarge(),
             this.#drawHostName(),
             h("p", { class: "muted" }, WHO_FINDS[room.description?.visibility ?? ""] ?? null),
             permits(this.#app.model, "add_ai")
-                ? h("div", { class: "or-ai" }, h("span", { class: "muted" }, "or put an AI here:"), drawAiForm(seat))
+                ? h("div", { class: "or-ai" }, h("span", { class: "muted" }, "Or put an AI here:"), drawAiForm(seat))
                 : null,
         );
     }

@@ -17,11 +17,11 @@ import { hasAi } from "../../ui/table.js";
  */
 export const PARTS = {
     after: () => load(import("./after.js")),
-    aiForm: () => load(import("./ai-form.js")),
+    aiForm: () => load(import("./ai-form.js"), "pages/room/ai-form.css"),
     chat: () => load(import("./chat-extras.js"), "pages/room/chat-extras.css", "board/arrows.css"),
     clock: () => load(import("./clock.js"), "ui/clock/clock.css"),
     invitation: () => load(import("./invitation.js"), "pages/room/invitation.css"),
-    opponent: () => load(import("./opponent.js")),
+    opponent: () => load(import("./opponent.js"), "pages/room/opponent.css"),
     thinking: () => load(import("./thinking.js"), "ui/thinking/panel.css", "board/arrows.css", import("../../ui/thinking/panel.js")),
 };
 

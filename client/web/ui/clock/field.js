@@ -107,7 +107,7 @@ export class ClockField {
         return h(
             "fieldset",
             { class: "choice time-control", key: "clock", id: this.#id },
-            h("legend", null, "Time for each side, in minutes and seconds added a turn"),
+            h("legend", null, "Minutes for each side, and seconds added each turn"),
             labels.map((row) => h("div", { class: "segments" }, row.map(drawSegment))),
             this.#drawOther(),
         );
