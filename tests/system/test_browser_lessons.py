@@ -259,7 +259,7 @@ async def test_two_searches_are_in_view(chromium: Browser, server: ServerProcess
         await tree.locator(".node").first.wait_for()
         await expect(tree).not_to_be_in_viewport(ratio=0.9)
         value = ada.page.locator(".pair-counts tbody td:last-child").first
-        await expect(value).to_have_text("–")
+        await expect(value).to_have_text("\u2013")
         await ada.page.keyboard.press("ArrowRight")
         await expect(tree).to_be_in_viewport(ratio=0.9)
         await ada.page.keyboard.press("End")

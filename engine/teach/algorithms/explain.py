@@ -28,7 +28,7 @@ from engine.teach.trace import MAX_TRACE_NODES, Counts, Number, Trace, Value
 ALGORITHMS = {
     "minimax": "MAX takes the greatest value, MIN the least",
     "negamax": "minimax by one rule, for the side to move",
-    "alphabeta": "the value of minimax with fewer nodes, by a window; fail-soft",
+    "alphabeta": "minimax with fewer nodes, by a window; fail-soft",
     "fail-soft": "a node returns the best value that it found",
     "fail-hard": "a node returns its own bound, alpha or beta",
     "strict": "cuts only where alpha is greater than beta",
