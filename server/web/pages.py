@@ -26,6 +26,7 @@ from server.web.encodings import Encoded, encode_files
 from server.web.headers import EMBED_HEADERS
 from server.web.previews import (
     GENERAL,
+    INVITATION,
     MISSING,
     PAGE_PREVIEWS,
     Preview,
@@ -299,9 +300,14 @@ def preload_links(base: str, page: ClientPage, parts: tuple[str, ...] = ()) -> s
     """
     known = [page.parts[name] for name in parts if name in page.parts]
     modules = [*page.bundles, *(name for part in known for name in part.modules)]
-    sheets = [*page.style_sheets, *(name for part in known for name in part.style_sheets)]
+    sheets = dict.fromkeys(page.style_sheets, "preload")
+    for name in parts:
+        # An invitation is often only a guess, and browsers warn of a preload that nobody uses.
+        rel = "prefetch" if name == INVITATION else "preload"
+        for sheet in page.parts[name].style_sheets if name in page.parts else ():
+            sheets.setdefault(sheet, rel)
     style_sheets = [
-        f'<link rel="preload" as="style" href="{base}/{name}" />' for name in dict.fromkeys(sheets)
+        f'<link rel="{rel}" as="style" href="{base}/{name}" />' for name, rel in sheets.items()
     ]
     # With `crossorigin` a preload is taken by fetch(), whose requests are of the mode "cors".
     requests = [

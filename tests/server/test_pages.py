@@ -285,7 +285,10 @@ async def test_a_name_from_right_to_left_does_not_turn_a_link_around() -> None:
 def linked_parts(page: Response) -> set[str]:
     """The files of parts of a room that the HTML links to, without their folder."""
     linked = re.findall(r'"/static/\w+/([^"]+)"', text_of(page))
-    parts = ("invitation.js", "thinking.js", "panel.css", "opponent.js", "form.js", "strategies.js")
+    parts = (
+        "invitation.js", "invitation.css", "thinking.js", "panel.css", "opponent.js", "form.js",
+        "strategies.js",
+    )  # fmt: skip
     return {name for name in linked if name.endswith(parts)}
 
 
@@ -293,7 +296,7 @@ async def test_a_room_s_page_names_the_parts_that_it_shows() -> None:
     """A public room with a free seat names the files of the invitation, one with an AI those of
     its thinking, and a match between two people none of these. They exist.
     """
-    invitation = {"pages/room/invitation.js"}
+    invitation = {"pages/room/invitation.js", "pages/room/invitation.css"}
     thinking = {"pages/room/thinking.js", "ui/thinking.js", "ui/thinking/panel.css"}
     async with serve() as node, node.guest(name="Ada") as ada, node.guest(name="Bob") as bob:
         room = await create(ada, "public")

@@ -447,7 +447,7 @@ async def test_a_persona_takes_a_seat_and_two_ai_seats_play(
         await ada.pick("Level", "Swindler")
         about = "Picks, among the good moves, the one after which you can err most."
         await expect(
-            ada.page.get_by_role("group", name="Level", exact=True).locator(".about")
+            ada.page.get_by_role("group", name="Level", exact=True).locator(".about").last
         ).to_have_text(about)
         await ada.create_room()
         await ada.play("a1")
