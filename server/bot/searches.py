@@ -72,10 +72,13 @@ class Findings:
 
     @property
     def are_equal(self) -> bool:
-        """Whether the search knows several best moves, with one score for all of them."""
+        """Whether the search knows several best moves, with one score for all of them, and none
+        that loses by force.
+        """
         scores = [self._scores.get(each.move) for each in self.candidates]
         values = {None if known is None else (known.score, known.bound) for known in scores}
-        return len(scores) > 1 and len(values) == 1 and None not in values
+        is_known = len(scores) > 1 and len(values) == 1 and None not in values
+        return is_known and self.best.forced != "loss"
 
     def arrows(self, kind: str = "best", count: int = 3) -> tuple[Arrow, ...]:
         """The arrows of the best moves. All but the first have the kind "other", unless all are

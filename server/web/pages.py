@@ -26,7 +26,6 @@ from server.web.encodings import Encoded, encode_files
 from server.web.headers import EMBED_HEADERS
 from server.web.previews import (
     GENERAL,
-    INVITATION,
     MISSING,
     PAGE_PREVIEWS,
     Preview,
@@ -120,7 +119,7 @@ class Pages:
             if preview_of is not None and page_id is not None:
                 preview = await preview_of(self._ports, page_id)
             status = HTTPStatus.NOT_FOUND if preview is MISSING else HTTPStatus.OK
-            links = preload_links(self.base, page, preview.parts)
+            links = preload_links(self.base, page, preview.parts, is_guess=preview is GENERAL)
             if preview_of is match_preview and preview is not general:
                 origin = public_origin(request, self._ports.settings.url)
                 links += oembed_link(f"{origin}/match/{page_id}", origin, preview.title)
@@ -292,7 +291,9 @@ def route_path(page: ClientPage) -> str:
     return page.path.replace(_CLIENT_ID, _ROUTE_ID)
 
 
-def preload_links(base: str, page: ClientPage, parts: tuple[str, ...] = ()) -> str:
+def preload_links(
+    base: str, page: ClientPage, parts: tuple[str, ...] = (), *, is_guess: bool = False
+) -> str:
     """The HTML that makes a browser load a page's files at once, not one after another.
 
     `parts` names the parts of the page that are likely needed; names of other pages' parts are
@@ -301,9 +302,8 @@ def preload_links(base: str, page: ClientPage, parts: tuple[str, ...] = ()) -> s
     known = [page.parts[name] for name in parts if name in page.parts]
     modules = [*page.bundles, *(name for part in known for name in part.modules)]
     sheets = dict.fromkeys(page.style_sheets, "preload")
+    rel = "prefetch" if is_guess else "preload"  # browsers warn of a preload that nobody uses
     for name in parts:
-        # An invitation is often only a guess, and browsers warn of a preload that nobody uses.
-        rel = "prefetch" if name == INVITATION else "preload"
         for sheet in page.parts[name].style_sheets if name in page.parts else ():
             sheets.setdefault(sheet, rel)
     style_sheets = [

@@ -9,7 +9,15 @@ from msgspec import Struct
 
 from engine.teach.lessons.catalogue import LESSONS, load_lesson, present_name
 from server.bidi import isolated
-from server.events import Created, Occupant, SeatLeft, SeatTaken, Started, parse_event_body
+from server.events import (
+    Created,
+    Finished,
+    Occupant,
+    SeatLeft,
+    SeatTaken,
+    Started,
+    parse_event_body,
+)
 from server.ids import MatchId
 from server.ports import Ports
 from server.store.base import StoreUnavailable
@@ -78,6 +86,7 @@ async def room_preview(ports: Ports, room_id: str) -> Preview:
         return GENERAL
     seated: dict[int, Occupant] = {}
     clock = created.clock
+    has_match = len(entries) == READ_EVENTS  # a room invites until its first match
     for entry in entries:
         match parse_event_body(entry.body):
             case SeatTaken(seat=seat, occupant=occupant):
@@ -86,6 +95,9 @@ async def room_preview(ports: Ports, room_id: str) -> Preview:
                 seated.pop(seat, None)
             case Started(seats=seats, clock=clock):
                 seated = dict(enumerate(seats))
+                has_match = True
+            case Finished(how="abort"):
+                has_match = False
             case _:
                 pass
     if latest and len(entries) == READ_EVENTS:
@@ -98,7 +110,7 @@ async def room_preview(ports: Ports, room_id: str) -> Preview:
         return Preview(f"{title}: {_versus(names)}", "Watch the match in your browser.", parts)
     text = "Play in your browser, without an account."
     subject = f"{title}: {_versus(names)} invites you" if names else title
-    return Preview(subject, text, (INVITATION, *parts))
+    return Preview(subject, text, parts if has_match else (INVITATION, *parts))
 
 
 async def match_preview(ports: Ports, match_id: str) -> Preview:

@@ -294,13 +294,19 @@ def linked_parts(page: Response) -> set[str]:
 
 async def test_a_room_s_page_names_the_parts_that_it_shows() -> None:
     """A public room with a free seat names the files of the invitation, one with an AI those of
-    its thinking, and a match between two people none of these. They exist.
+    its thinking, and a match between two people none of these. They exist. Of an unlisted room
+    nothing is told: it is taken to invite, and a browser need not use what it fetches ahead.
     """
     invitation = {"pages/room/invitation.js", "pages/room/invitation.css"}
     thinking = {"pages/room/thinking.js", "ui/thinking.js", "ui/thinking/panel.css"}
     async with serve() as node, node.guest(name="Ada") as ada, node.guest(name="Bob") as bob:
         room = await create(ada, "public")
-        assert linked_parts(await node.get(f"/room/{room}")) == invitation
+        page = await node.get(f"/room/{room}")
+        assert linked_parts(page) == invitation
+        assert 'rel="prefetch"' not in text_of(page)
+        hidden = await node.get(f"/room/{await create(ada, 'unlisted')}")
+        assert linked_parts(hidden) == invitation
+        assert text_of(hidden).count('rel="prefetch"') == 1
         await bob.ack("join", room=room)
         await bob.ack("sit", room=room, seat=1)
         await bob.expect("event", kind="started")

@@ -140,6 +140,7 @@ def test_the_needs_of_a_command_say_when_it_is_refused(kind: str) -> None:
             Need.MATCH: room.match is not None,
             Need.HELP: position_help(room, viewer) is None,
             Need.SEAT: viewer.seat is not None,
+            Need.AI: True,
             Need.THOUGHTS: True,
             Need.PASS: False,  # tic-tac-toe's turn cannot be passed
         }

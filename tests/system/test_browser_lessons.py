@@ -388,6 +388,7 @@ async def test_a_teacher_prints_a_lesson_and_opens_it_in_two_clicks(
         await page.emulate_media(media="print")
         await expect(page.locator(".page.lesson")).to_be_hidden()
         await expect(sheet.locator("h1")).to_have_text("Alpha cut")
+        await expect(sheet.locator("h1")).to_be_visible()
         await expect(sheet.locator(".figure-tree .leaf")).to_have_text(["20", "15", "30", "40"])
         assert await sheet.locator(".line").count() >= 5
         await expect(sheet.locator("footer")).to_have_text(f"{server.url}/learn/alpha-cut")

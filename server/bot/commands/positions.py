@@ -131,8 +131,9 @@ def hint_answer(findings: Findings, what: str) -> Answer:
     """The hint of this level: "piece" names a piece, "move" the best move, "moves" the best three.
 
     In a game whose moves place pieces, and where the rules do not say which piece it is, "piece"
-    names and marks three cells or moves, one of which is the best move: in the order of their names
-    and marked alike. A move without cells, such as a pass, is only named.
+    names and marks three cells or moves, one of which is the best move, or all of which are equally
+    good: in the order of their names and marked alike. A move without cells, such as a pass, is
+    only named.
     """
     if what == "piece":
         piece = findings.piece()

@@ -57,11 +57,11 @@ test("after a declined offer of a draw its button stays in its place, grey until
         render(parent, h("div", null, drawActions(page, page.model.room, null, hasOffered)));
         return [...parent.querySelectorAll("button")].map(({ textContent, disabled }) => [textContent, disabled]);
     };
-    const others = (isGrey) => [["Ask to take back", false], ["Offer a draw", isGrey], ["Resign", false]];
+    const others = (isGrey, label = "Offer a draw") => [["Ask to take back", false], [label, isGrey], ["Resign", false]];
     const may = ["takeback", "resign"];
     assertEqual(buttons({ may }, false), [["Ask to take back", false], ["Resign", false]]);
     assertEqual(buttons({ may: [...may, "decline"], offers: [0] }), others(true));
-    assertEqual(buttons({ may }), others(true));
+    assertEqual(buttons({ may }), others(true, "Offer a draw again later"));
     assertEqual(buttons({ may: [...may, "offer_draw"] }), others(false));
 });
 

@@ -140,7 +140,7 @@ test("the list of commands begins with what works now, and says why the others d
     const spectator = [true, "/draw does it (for players only)"];
     assertEqual(await commandsFor(room(ai), { identity: "kim" }), [[false, "/why does it"], best, fly, help, spectator]);
     const level = (fields) => commandsFor(room({ ...people, ...fields }), ADA, [["level", ["ai"]], ["help"]]);
-    assertEqual([await level({}), (await level(ai))[0]], [[help, [true, "/level does it (no AI plays here)"]], [false, "/level does it"]]);
+    assertEqual([await level({}), (await level({ seats: [ADA, { kind: "ai" }] }))[0]], [[help, [true, "/level does it (no AI plays here)"]], [false, "/level does it"]]);
     const noMatch = (name) => [true, `/${name} does it (there is no match yet)`];
     const description = { game: "ttt" };
     const noPass = [true, "/turn does it (no turn can be passed in this game)"];

@@ -262,7 +262,13 @@ test("low time has a mark, and the first turn a countdown that is not the clock"
     model.room.views[0] = { turn: 0, pieces: {}, text: "" };
     const early = clocksOf(model, START_MS + 4000);
     early.draw();
-    assertEqual(document.querySelector(".first-turn").textContent, "The first move of Ada is due in 0:26. The clocks start after it.");
+    assertEqual(document.querySelector(".first-turn").textContent, "The first move of Ada is due in 0:26. The clocks start after both moves.");
+    const again = modelOf("300", [300_000, 300_000], [moved(0, 300_000)]);
+    again.room.views = [0, 0].map((turn) => ({ turn, pieces: {}, text: "" }));
+    const second = clocksOf(again, START_MS + 4000);
+    second.draw();
+    const told = [...document.querySelectorAll(".first-turn")].at(-1).textContent;
+    assert(told.startsWith("The next move of Ada is due in "), told);
 });
 
 test("the button gives the opponent time, and a clock that stands says why", () => {

@@ -120,7 +120,7 @@ export class ListingsPage extends ReadPage {
 
     /** Where the results are, which may be out of view. */
     #drawDone() {
-        if (!this.#own) return null;
+        if (!this.#own || this.#isRunning) return null;
         const [first] = Object.keys(this.#own);
         const show = () => document.getElementById(`own-${first}`)?.scrollIntoView({ block: "center" });
         return [h("span", { class: "muted", key: "done" }, "Done: see the last row of each table."), h("button", { class: "small", type: "button", key: "show", onclick: show }, "Show the first")];

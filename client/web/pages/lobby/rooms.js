@@ -323,6 +323,7 @@ function drawRoom(room, game, join, now_ms) {
                 ),
             ),
             watching > 0 ? h("span", { class: "watching muted", title: "Spectators" }, icon("eye"), watching) : null,
+            isJoinable ? null : h("span", { class: "hint muted" }, isLeft ? (away.size > 0 ? "Host away" : "Look in") : "Watch"),
         ),
         isJoinable
             ? h(
@@ -330,6 +331,6 @@ function drawRoom(room, game, join, now_ms) {
                   { class: "main small", "aria-label": `Join ${room.title}`, onclick: () => join(room.room) },
                   "Join",
               )
-            : h("span", { class: "hint muted" }, isLeft ? (away.size > 0 ? "Host away" : "Look in") : "Watch"),
+            : null,
     );
 }

@@ -115,10 +115,10 @@ function drawDrawButtons(app, room, hasOffered) {
     const claim = reason && h("button", { key: "claim", class: "main", onclick: send("claim") }, `Claim a draw: ${reason}`);
     const isOpen = mySeat(model) !== null && room.offers.length > 0;
     const isAllowed = !permits(model, "abort") && permits(model, "offer_draw");
-    if (!isOpen && !isAllowed && !hasOffered) return claim;
-    const label = isOneScreen(room) ? "Agree on a draw" : "Offer a draw";
-    const title = isOpen || isAllowed ? null : "Again in some turns";
-    return [claim, h("button", { key: "draw", disabled: isOpen || !isAllowed, title, onclick: send("offer_draw") }, icon("draw"), label)];
+    const isLater = !isOpen && !isAllowed;
+    if (isLater && (!hasOffered || mySeat(model) === null)) return claim;
+    const label = isOneScreen(room) ? "Agree on a draw" : isLater ? "Offer a draw again later" : "Offer a draw";
+    return [claim, h("button", { key: "draw", disabled: isOpen || isLater, onclick: send("offer_draw") }, icon("draw"), label)];
 }
 
 /**

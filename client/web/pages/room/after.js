@@ -85,7 +85,7 @@ function playerName(occupant) {
 export function drawAgain(app, room) {
     const isAlone = viewerSeat(app.model) !== null && room.seats.includes(null) && !isInviting(room);
     return [
-        isAlone && h("p", { key: "alone", class: "muted" }, "The other seat is empty. Send the address of this page again."),
+        isAlone && h("p", { key: "alone", class: "muted" }, "The other seat is empty. Send the room's link again."),
         drawSame(app, room),
         drawNextGame(app, room),
     ];

@@ -25,6 +25,7 @@ export function drawBell(redraw) {
         redraw();
     };
     const attributes = {
+        key: "bell",
         class: "icon-button small bell",
         "aria-label": "Sounds and notices",
         "aria-pressed": isOn,

@@ -25,7 +25,7 @@ const MISSING = {
     seat: (model) => mySeat(model) === null && "for players only",
     pass: (_, { description }, lacks) => lacks.has(`pass ${description?.game}`) && "no turn can be passed in this game",
     help: (_, room) => !allowsHelp(room) && "no help in this match",
-    ai: (_, { match, seats }) => !hasAi(match?.seats ?? seats) && "no AI plays here",
+    ai: (_, { seats }) => !hasAi(seats) && "no AI plays here",
     thoughts: (_, { match, seats, thoughts }) =>
         !hasAi(match?.seats ?? seats) && Object.keys(thoughts).length === 0 && "no AI plays here",
 };

@@ -156,9 +156,13 @@ export class RoomClock {
             return h("p", { class: "clock-state", key: "held", role: "status" }, `${heldText(held)}. Nobody loses time.`);
         const left_ms = firstTurnLeft(room, match.clock, this.#app.session.serverTime_ms());
         if (left_ms === null) return null;
-        const name = playerName(room, room.views[headPly(room)]?.turn ?? 0);
-        const text = `${legalMoves(room).length > 0 ? "Your first move" : `The first move of ${name}`} is due in `;
-        return h("p", { class: "clock-state first-turn", key: "first" }, text, h("time", { managesChildren: true }), ". The clocks start after it.");
+        const ply = headPly(room);
+        const turn = room.views[ply]?.turn ?? 0;
+        // In some games a player moves again at once.
+        const move = ply > 0 && room.views[ply - 1]?.turn === turn ? "next move" : "first move";
+        const text = `${legalMoves(room).length > 0 ? `Your ${move}` : `The ${move} of ${playerName(room, turn)}`} is due in `;
+        const start = ". The clocks start after both moves.";
+        return h("p", { class: "clock-state first-turn", key: "first" }, text, h("time", { managesChildren: true }), start);
     }
 
     /**

@@ -24,13 +24,16 @@ const WHERE_TEXTS = { here: "is back", elsewhere: "is on another page of this se
 /** A player counts as gone after this time without a connection, in milliseconds, because a reload is short. */
 const GONE_AFTER_MS = 4000;
 
+/** The events after which an offer is no longer open. */
+const ANSWERS = new Set(["declined", "started", "moved", "took_back", "finished"]);
+
 export class RoomFeedback {
     /** The lines of the log, the latest last. @type {LogLine[]} */
     lines = [];
     #app;
     #lineCount = 0;
-    /** The number of the last toast about an event. */
-    #toast = -1;
+    /** The number of the last toast about an offer. */
+    #offer = -1;
     /** The match in which you have offered a draw last. @type {string | undefined} */
     #offeredIn;
     /** The timers of the seats whose players have just left the room. @type {Map<number, number>} */
@@ -85,9 +88,9 @@ export class RoomFeedback {
         const isMine = event.kind === "barred" && event.identity === this.#app.model.you?.identity;
         if (isMine) this.#app.announce(BARRED_TEXT); // which the status shows
         const toast = toastText(event, room, seat);
-        // What the last toast said is over.
-        if (event.kind !== "said") this.#app.dismiss(this.#toast);
-        if (toast !== null) this.#toast = this.#app.toast(toast);
+        if (ANSWERS.has(event.kind)) this.#app.dismiss(this.#offer);
+        const key = toast === null ? -1 : this.#app.toast(toast);
+        if (event.kind === "offered") this.#offer = key;
     }
 
     /**

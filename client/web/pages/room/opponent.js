@@ -20,6 +20,8 @@ import { occupantName, optionsText } from "../../shell/words.js";
 export class Opponent {
     #app;
     #absence;
+    /** Whether an offer between matches waits for an answer. */
+    #isAsked = false;
 
     /**
      * @param {App} app
@@ -68,6 +70,11 @@ export class Opponent {
      */
     drawOffers(room, clock = "") {
         if (!room.match) return null;
+        const isAsked = Boolean(room.match.over) && permits(this.#app.model, "accept");
+        // Between matches there is no board to keep in view, and an offer may be below the window.
+        if (isAsked && !this.#isAsked)
+            requestAnimationFrame(() => document.querySelector(".offer")?.scrollIntoView({ block: "nearest" }));
+        this.#isAsked = isAsked;
         if (room.match.over) return [drawProposal(this.#app, room, clock), drawOffer(this.#app, room, "rematch", "rematch", clock)];
         return [this.#drawWatching(room), drawTakebackRequest(this.#app, room), drawOffer(this.#app, room, "draw", "accept")];
     }

@@ -383,13 +383,13 @@ export class RoomPage {
             h(
                 "div",
                 { class: "head" },
-                drawStatus(text, result),
+                drawStatus(text, past === null ? result : null),
                 h(
                     "div",
                     { class: "tools" },
                     // In their place, so that the button for the next step back stays under the pointer.
                     past !== null
-                        ? h("button", { class: "small to-live", onclick: back }, "Back to the match")
+                        ? h("button", { key: "back", class: "small to-live", onclick: back }, "Back to the match")
                         : [
                               drawBell(() => this.#app.update()),
                               isOneScreen(room) && this.#canTurnBoard(room) ? drawTurning(this.#turnsBoard, turn) : null,

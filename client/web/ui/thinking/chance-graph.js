@@ -69,7 +69,8 @@ export class ChanceGraph {
             "div",
             { class: "chance-graph", key: "chance-graph" },
             drawGraph(content, hasTimes),
-            h("p", { class: "axes" }, hasCurve && `Above the dashed line ${content.side} is better. `, hasTimes && "Bars: the time for each move."),
+            (hasCurve || hasTimes) &&
+                h("p", { class: "axes" }, hasCurve && `Above the dashed line ${content.side} is better. `, hasTimes && "Bars: the time for each move."),
             h("p", { class: "caption" }, captionOf(content)),
             h(
                 "details",
