@@ -303,8 +303,8 @@ def preload_links(
     modules = [*page.bundles, *(name for part in known for name in part.modules)]
     sheets = dict.fromkeys(page.style_sheets, "preload")
     rel = "prefetch" if is_guess else "preload"  # browsers warn of a preload that nobody uses
-    for name in parts:
-        for sheet in page.parts[name].style_sheets if name in page.parts else ():
+    for part in known:
+        for sheet in part.style_sheets:
             sheets.setdefault(sheet, rel)
     style_sheets = [
         f'<link rel="{rel}" as="style" href="{base}/{name}" />' for name, rel in sheets.items()
