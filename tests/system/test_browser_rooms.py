@@ -359,6 +359,7 @@ async def test_an_evening_goes_on_on_one_screen_and_against_the_computer(
         await ada.button("Tic-tac-toe").click()
         for cell in ("a1", "b1", "a2", "b2", "a3"):
             await ada.play(cell)
+        await expect(ada.status).to_have_text(re.compile("^Mia wins: "))
         await expect(ada.page.locator(".state .series")).to_have_text("Mia 1 : 0 Tom")
         await propose(ada, "Connect four")
         await expect(ada.page.locator(".player[data-seat='0'] .who")).to_have_text("Tom")

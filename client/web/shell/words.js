@@ -197,10 +197,11 @@ export function pointsSuffix({ points }, seat) {
  * The result of a match: "Red wins", "Black wins 40 to 24", "Draw", "Aborted".
  * @param {MatchResult} over
  * @param {BoardView | null | undefined} board
+ * @param {(seat: number) => string} [nameOf] the name of a player, which is otherwise the side's
  */
-export function resultText(over, board) {
+export function resultText(over, board, nameOf = (seat) => sideName(board, seat)) {
     if (over.winner !== null) {
-        const name = sideName(board, over.winner);
+        const name = nameOf(over.winner);
         return `${name} ${name.endsWith("s") ? "win" : "wins"}${pointsSuffix(over, over.winner)}`;
     }
     if (isDraw(over)) return `Draw${pointsSuffix(over, 0)}`;
@@ -213,11 +214,12 @@ export function resultText(over, board) {
  * @param {MatchResult} over
  * @param {BoardView | null | undefined} board
  * @param {number | null} [seat] the viewer's seat
+ * @param {(seat: number) => string} [nameOf] as of `resultText`
  */
-export function resultSentence(over, board, seat = null) {
+export function resultSentence(over, board, seat = null, nameOf) {
     const { how, winner, reason } = over;
     if (how === "abort") return "The match was aborted";
-    if (seat === null || winner === null) return `${resultText(over, board)}: ${reason}`;
+    if (seat === null || winner === null) return `${resultText(over, board, nameOf)}: ${reason}`;
     const points = pointsSuffix(over, seat);
     if (winner === seat) return `You won${points}: ${reason}`;
     return `You lost${points}: ${how === "resign" ? "you resigned" : how === "flag" ? "out of time" : reason}`;

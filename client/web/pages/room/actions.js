@@ -24,7 +24,10 @@ export function statusText(model, room) {
     const { match, seats } = room;
     const board = room.description?.view;
     if (isBarred(model) && isInviting(room)) return BARRED_TEXT;
-    if (match?.over) return resultSentence(match.over, board, resultSeat(model));
+    if (match?.over) {
+        const nameOf = isOneScreen(room) ? (/** @type {number} */ seat) => playerName(room, seat) : undefined;
+        return resultSentence(match.over, board, resultSeat(model), nameOf);
+    }
     if (room.frozen) return frozenText(room.frozen, match !== null);
     if (!match) {
         const free = seats.filter((occupant) => occupant === null).length;
