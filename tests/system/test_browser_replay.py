@@ -143,7 +143,10 @@ async def look_at_the_mistakes(ada: Person) -> None:
 
 
 async def play_the_blunder_differently(ada: Person) -> None:
-    """Plays on against the AI from before the player's worst move, with another move."""
+    """Plays on against the AI from before the player's worst move, with another move.
+
+    After the move, with the other side to move, one's own side is offered first.
+    """
     own = ada.page.locator(".moves .move[aria-label^=White]")
     blunder = own.filter(has=ada.page.locator(".mark-blunder")).first
     await expect(blunder).to_contain_text("??")
@@ -152,6 +155,10 @@ async def play_the_blunder_differently(ada: Person) -> None:
     await expect(blunder).not_to_contain_class("shown")
     before = await ada.pieces()
     await ada.page.keyboard.press("ArrowRight")
+    await ada.button("Play on from here").click()
+    await expect(ada.page.get_by_role("radio", name="Black (to move)")).not_to_be_checked()
+    await expect(ada.page.get_by_role("radio", name="White", exact=True)).to_be_checked()
+    await ada.page.keyboard.press("Escape")
     await ada.button("Play it differently").click()
     await expect(ada.page.get_by_role("dialog")).to_contain_text("the position before")
     await expect(ada.page.get_by_role("radio", name="White (to move)")).to_be_checked()

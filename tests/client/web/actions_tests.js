@@ -2,6 +2,7 @@ import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
 import { drawActions, drawSeatActions, statusText } from "/client/web/pages/room/actions.js";
 import { createCommand } from "/client/web/pages/lobby/choices.js";
 import { drawAgain } from "/client/web/pages/room/after.js";
+import { describePly } from "/client/web/pages/room/parts.js";
 import { drawAiForm } from "/client/web/pages/room/ai-form.js";
 import { endMatch } from "/client/web/pages/room/questions.js";
 import { Opponent } from "/client/web/pages/room/opponent.js";
@@ -219,6 +220,15 @@ test("a player reads a result as their own, and a spectator reads who won", () =
     const over = { winner: 0, how: "board", reason: "four in a row" };
     const newcomer = roomWith({ may: [], seats: [ADA, BEN], match: { over, seats: [{ identity: "cyd", name: "Cyd" }, BEN] } });
     assertEqual(statusText(newcomer, newcomer.room), "Red wins: four in a row");
+});
+
+test("a move that ends a match is announced with the reason once", () => {
+    const over = { winner: 1, how: "board", reason: "four in a row" };
+    const moves = [{ move: "c4", forced: false }];
+    const { room } = roomWith({ may: [], match: { moves, over } });
+    const ended = { ...room, views: [{ turn: 0 }, { turn: null, text: "four in a row" }] };
+    assertEqual(describePly(ended, 1), "Red played 1. c4. four in a row.");
+    assertEqual(describePly(ended, 1, "Yellow wins: four in a row"), "Red played 1. c4.");
 });
 
 test("a result has the points of a game that counts them, the viewer's first", () => {

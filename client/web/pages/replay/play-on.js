@@ -45,7 +45,7 @@ export async function readPlace(app, match, ply, moves) {
  * @param {string} instead the move before which the match starts; "" if it goes on from the board
  */
 export async function playOn(app, match, { game, start, turn }, instead) {
-    const choice = await ask(game, turn, levelOf(match), instead);
+    const choice = await ask(game, turn, sideFor(app, match, turn, instead), levelOf(match), instead);
     if (choice === null) return;
     const ai = /** @type {const} */ ({ who: "ai", ...aiFields(choice.level) });
     const me = /** @type {const} */ ({ who: "me" });
@@ -63,6 +63,19 @@ export async function playOn(app, match, { game, start, turn }, instead) {
 }
 
 /**
+ * The seat that is chosen at first: that of the move to be played differently; on the way on the
+ * viewer's own, and for all others that to move.
+ * @param {App} app
+ * @param {StoredMatch} match
+ * @param {number} turn
+ * @param {string} instead
+ */
+function sideFor({ model }, { seats }, turn, instead) {
+    const own = seats.flatMap(({ identity, kind }, seat) => (identity === model.you?.identity && kind !== "ai" ? [seat] : []));
+    return instead === "" && own.length === 1 ? (own[0] ?? turn) : turn;
+}
+
+/**
  * The level of an AI of the match, or null.
  * @param {StoredMatch} match
  */
@@ -74,14 +87,15 @@ function levelOf({ seats }) {
  * Asks for the seat and the level. Resolves with null when the user cancels.
  * @param {GameDescription} game
  * @param {number} turn the seat to move
+ * @param {number} mine the seat that is chosen at first
  * @param {number | null} level the level that is chosen at first
  * @param {string} instead
  * @returns {Promise<{seat: number, level: string} | null>}
  */
-async function ask(game, turn, level, instead) {
+async function ask(game, turn, mine, level, instead) {
     const noLevels = game.levels === 0;
     const choice = {
-        seat: turn,
+        seat: mine,
         level: noLevels ? strategyChoice("alphabeta") : String(Math.min(game.levels, level ?? Math.ceil(game.levels / 2))),
     };
     const onSeat = (/** @type {number} */ seat) => () => (choice.seat = seat);
@@ -99,7 +113,7 @@ async function ask(game, turn, level, instead) {
                 h(
                     "label",
                     null,
-                    h("input", { type: "radio", name: "play-on-seat", ".checked": seat === turn, onchange: onSeat(seat) }),
+                    h("input", { type: "radio", name: "play-on-seat", ".checked": seat === mine, onchange: onSeat(seat) }),
                     ` ${sideName(game.view, seat)}`,
                     seat === turn ? h("span", { class: "muted" }, " (to move)") : null,
                 ),

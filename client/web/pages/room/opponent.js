@@ -87,7 +87,7 @@ export class Opponent {
     #drawWatching({ match }) {
         const { model } = this.#app;
         if (mySeat(model) !== null || keptSeat(model) !== null || hasAi(match?.seats ?? [])) return null;
-        return h("p", { key: "watching", class: "muted" }, "You are watching. If you play here, go on in the browser in which you pressed Play.");
+        return h("p", { key: "watching", class: "muted" }, "You are watching. If you are one of the players, go on in the browser in which you pressed Play.");
     }
 }
 

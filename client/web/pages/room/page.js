@@ -499,7 +499,8 @@ export class RoomPage {
         const key = `${match.id} ${ply} ${match.over?.how ?? ""}`;
         if (key === this.#announcedKey) return;
         this.#announcedKey = key;
-        this.#app.announce(`${describePly(room, ply)} ${statusText(this.#app.model, room)}`);
+        const status = statusText(this.#app.model, room);
+        this.#app.announce(`${describePly(room, ply, status)} ${status}`);
     }
 }
 

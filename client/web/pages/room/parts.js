@@ -89,13 +89,14 @@ function drawWatching(count) {
  * A ply in one line: the side, its move, and the position after it.
  * @param {Room} room
  * @param {number} ply
+ * @param {string} [status] what is said after it, and so is not said here
  */
-export function describePly(room, ply) {
+export function describePly(room, ply, status = "") {
     const played = room.match?.moves[ply - 1];
     if (ply < 1 || !played) return "Start position.";
     const mover = room.views[ply - 1]?.turn ?? seatOf(room.match?.moves ?? [], ply - 1);
     const text = room.views[ply]?.text;
-    return `${sideName(room.description?.view, mover)} played ${numberedMove(played, ply - 1)}.${text ? ` ${text}.` : ""}`;
+    return `${sideName(room.description?.view, mover)} played ${numberedMove(played, ply - 1)}.${text && !status.includes(text) ? ` ${text}.` : ""}`;
 }
 
 /**
