@@ -31,6 +31,20 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
         yield server
 
 
+#: The words of games' names that are cut or too wide when each game is the chosen one.
+CUT_NAMES = r"""(sheet) => [...sheet.querySelectorAll(".games span")].flatMap((box) => {
+    box.style.fontWeight = 600;
+    const text = box.lastChild;
+    const cut = [...text.data.matchAll(/\S+/g)].filter(({ 0: word, index }) => {
+        const range = document.createRange();
+        range.setStart(text, index);
+        range.setEnd(text, index + word.length);
+        const { width } = range.getBoundingClientRect();
+        return range.getClientRects().length > 1 || width > box.clientWidth;
+    });
+    box.style.fontWeight = "";
+    return cut.map(([word]) => word);
+})"""
 #: The height of a row in the list of moves on a low window.
 ROW_PX = 30
 
@@ -201,6 +215,7 @@ async def propose(person: Person, game: str, minutes: str | None = None) -> None
         await sheet.get_by_label("Minutes").fill(minutes)
         await sheet.get_by_label("Seconds a turn").fill("0")
     assert await audit(person.page) == []
+    assert await sheet.evaluate(CUT_NAMES) == []
     await sheet.locator("button.main").click()
 
 

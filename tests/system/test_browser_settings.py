@@ -40,7 +40,9 @@ AT_ITS_CENTRE = """field => {
 
 #: The least contrast between a piece, its fill or its outline, and a square.
 LEAST_CONTRAST = 2.5
-#: The least contrast on the board.
+#: The least contrast between a square of the last move and one without a mark.
+LEAST_MARK_CONTRAST = 1.8
+#: The least contrasts on the board: of pieces with squares, and of marked squares with others.
 CONTRAST = """() => {
     const canvas = document.createElement("canvas");
     const context = canvas.getContext("2d", { willReadFrequently: true });
@@ -62,7 +64,18 @@ CONTRAST = """() => {
     const pairs = bodies.flatMap(({ fill, stroke }) =>
         [...new Set(grounds)].map((ground) =>
             Math.max(contrast(fill, ground), contrast(stroke, ground))));
-    return Math.min(...pairs);
+    const marks = ["light", "dark"].flatMap((tone) => {
+        const ground = document.querySelector(`ply-board .cell.${tone} .ground`);
+        if (!ground) return [];
+        const mark = ground.ownerSVGElement.appendChild(ground.parentNode.cloneNode(true));
+        mark.setAttribute("class", `mark last on-${tone}`);
+        mark.firstChild.setAttribute("class", "tint");
+        const fill = getComputedStyle(mark.firstChild).fill;
+        mark.remove();
+        // The mark is painted after the ground, which may shine through.
+        return [contrast(getComputedStyle(ground).fill, fill)];
+    });
+    return [Math.min(...pairs), Math.min(...marks)];
 }"""
 
 #: The least contrast of a man in the picture of chess: of its brightest or darkest pixel with the
@@ -161,16 +174,20 @@ async def choose_settings(ada: Person) -> None:
 
 
 async def test_pieces_are_visible_in_both_themes(chromium: Browser, server: ServerProcess) -> None:
-    """Each side's pieces differ from the squares of both colours, by their fill or outline. So does
-    each man in the lobby's picture of chess from its square, when the page is opened in a theme.
+    """Each side's pieces differ from the squares of both colours, by their fill or outline, and the
+    squares of the last move from the others. So does each man in the lobby's picture of chess from
+    its square, when the page is opened in a theme.
     """
     schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
     async with people(chromium, server.url, {**DESKTOP, "color_scheme": "light"}) as (ada,):
         for game in ("chess", "draughts"):
             await ada.open_room(game, OpenSeat())
+            await ada.page.locator("ply-board .piece").first.wait_for()
             for scheme in schemes:
                 await ada.page.emulate_media(color_scheme=scheme)
-                assert await ada.page.evaluate(CONTRAST) >= LEAST_CONTRAST, (game, scheme)
+                pieces, marks = await ada.page.evaluate(CONTRAST)
+                assert pieces >= LEAST_CONTRAST, (game, scheme)
+                assert marks >= LEAST_MARK_CONTRAST, (game, scheme)
             await ada.page.emulate_media(color_scheme="light")
         for scheme in schemes:
             await ada.page.emulate_media(color_scheme=scheme)

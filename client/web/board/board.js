@@ -52,6 +52,8 @@ const SMALL_CELL_PX = 30;
 const LEAST_LABEL_PX = 12;
 /** The greatest height of a label on a board with large cells, in pixels. */
 const MOST_LABEL_PX = 18;
+/** The width of a cell below which a piece leaves no room for a label, in pixels. */
+const LABELLED_CELL_PX = 48;
 
 /**
  * Draws a scene and animates its differences from a position. The module that animates is loaded with
@@ -124,6 +126,7 @@ export class PlyBoard extends HTMLElement {
         this.#limited = this.#layout;
         this.style.setProperty("--least-size", `${LEAST_LABEL_PX / scale}px`);
         this.style.setProperty("--most-size", `${MOST_LABEL_PX / scale}px`);
+        this.style.setProperty("--taken", scale < LABELLED_CELL_PX ? "none" : "inline");
     }
 
     /** Draws the board anew, lying or standing. */

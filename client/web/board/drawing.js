@@ -82,7 +82,7 @@ export function drawBoard(scene, layout, state) {
         scene.arrows?.length ? drawArrows(layout, scene.arrows) : null,
         drawAim(layout, state.aim ?? null),
         drawFocus(layout, state.focus),
-        drawLabels(layout),
+        drawLabels(layout, scene),
     );
 }
 
@@ -330,7 +330,7 @@ function drawMarks(scene, layout, state, level) {
         const kind = scene.board.kinds[line || scene.position?.pieces[cell] || ""];
         const shape = markShape(name, place, style, kind, layout.isUpright);
         return shape.level === level
-            ? [h("g", { key: `${name} ${cell}`, class: `mark ${name}`, transform: translateTo(place) }, shape.drawing)]
+            ? [h("g", { key: `${name} ${cell}`, class: ["mark", name, place.dark && "on-dark"], transform: translateTo(place) }, shape.drawing)]
             : [];
     });
     return h("g", { class: level, "aria-hidden": "true" }, marks);
@@ -448,14 +448,18 @@ function drawFocus({ byId, isUpright }, cell) {
 }
 
 /**
+ * The labels. A small board hides those that its pieces would cover.
  * @param {Layout} layout
+ * @param {Scene} scene
  */
-function drawLabels({ labels }) {
+function drawLabels({ labels }, scene) {
+    const { last } = markedCells(scene);
+    const pieces = scene.position?.pieces ?? {};
     return h(
         "g",
         { class: "labels", "aria-hidden": "true" },
         labels.map(({ x, y, text, size, inside }) =>
-            h("text", { x, y, dy: inside ? ".8em" : ".28em", "--size": `${(0.6 * size).toFixed(2)}px`, class: inside ? "inside" : null }, text),
+            h("text", { x, y, dy: inside ? ".8em" : ".28em", "--size": `${(0.6 * size).toFixed(2)}px`, class: inside ? ["inside", text in pieces && "taken", last?.includes(text) && "on-last"] : null }, text),
         ),
     );
 }

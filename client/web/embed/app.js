@@ -7,7 +7,7 @@
  */
 
 import { LessonRuns, shownIn } from "../lesson/runs.js";
-import { drawNotes } from "../lesson/text.js";
+import { drawNotes, drawText } from "../lesson/text.js";
 import { readLesson } from "../glass/trace/requests.js";
 import { h, render } from "../shell/elements.js";
 
@@ -97,7 +97,7 @@ class EmbeddedLesson {
                 h("button", { onclick: () => void this.#load() }, "Try again"),
             );
         if (this.#lesson === null) return h("p", { class: "muted" }, "Loading the lesson…");
-        const { title, page } = this.#lesson;
+        const { title } = this.#lesson;
         return [
             h(
                 "header",
@@ -105,7 +105,7 @@ class EmbeddedLesson {
                 h("h1", null, title),
                 h("a", { href: `/learn/${this.#name}`, target: "_blank", rel: "noopener" }, "Open in Plyroom"),
             ),
-            h("p", { class: "lesson-text" }, page),
+            drawText(this.#lesson),
             this.#runs?.draw(),
             drawNotes(this.#lesson),
             h("div", { class: "visually-hidden", role: "status" }, this.#announcement),

@@ -7,6 +7,25 @@
 
 import { h } from "../shell/elements.js";
 
+/** A longer text of a lesson is folded after the first sentence that ends beyond the second number of characters. */
+const [LONG_TEXT, SHOWN_TEXT] = [500, 240];
+
+/**
+ * The text of a lesson; of a long one the first sentences, so that the search is in view.
+ * @param {LessonBody} lesson
+ * @returns {VNode}
+ */
+export function drawText({ page }) {
+    const shown = page.length > LONG_TEXT ? page.slice(0, SHOWN_TEXT + page.slice(SHOWN_TEXT).search(/(?<=[.:?!])\s|$/)) : page;
+    const rest = page.slice(shown.length);
+    return h(
+        "div",
+        { class: "lesson-text" },
+        h("p", null, shown),
+        rest ? h("details", null, h("summary", null, "Read on"), h("p", null, rest)) : null,
+    );
+}
+
 /**
  * What to look for, and the solution of an exercise, folded away.
  * @param {LessonBody} lesson

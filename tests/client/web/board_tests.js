@@ -435,6 +435,21 @@ test("if only the squares of one colour are cells, they are drawn dark", () => {
     );
 });
 
+test("a small board hides the names under its pieces, and that of a marked square is dark", async () => {
+    const names = [["1", "2"], ["3", "4"]];
+    const position = { pieces: { 1: "m", 2: "m" }, turn: 0, text: "", marks: { last: ["2", "4"] } };
+    const { board } = showBoard({ board: { ...BOARD, board: { kind: "grid", cols: 2, rows: 2, names, style: "checker" } }, position, moves: [] });
+    const texts = [...board.querySelectorAll(".labels text")].map(({ textContent, classList }) => [textContent, ...classList].join(" "));
+    assertEqual(texts.sort(), ["1 inside taken", "2 inside taken on-last", "3 inside", "4 inside on-last"]);
+    assertEqual([...board.querySelectorAll(".mark.last")].map(({ classList }) => classList.contains("on-dark")), [false, true]);
+    const taken = async (/** @type {number} */ width) => {
+        board.style.width = board.style.height = `${width}px`;
+        await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+        return board.style.getPropertyValue("--taken");
+    };
+    assertEqual([await taken(80), await taken(200)], ["none", "inline"]);
+});
+
 test("where the game flips the board, the second seat sees it from its side; every viewer can turn it", () => {
     const chess = { kind: "grid", cols: 8, rows: 8, style: "checker", flips: true };
     assertEqual(

@@ -211,6 +211,14 @@ test("a drawing that fits stays where it is at every step", () => {
     for (const item of layout.items) assert(reveal(camera, layout, item, screen) === camera, `${item.key} moves it`);
 });
 
+test("a drawing that is too wide has all its levels in view", () => {
+    const layout = { items: [], left: 0, right: 2000, top: 0, bottom: 400 };
+    const screen = { width: 358, height: 342, top: 40 };
+    const { y, scale } = initialCamera(layout, screen, layout.bottom);
+    assert(scale < 0.8 && y >= 0 && y + layout.bottom * scale <= screen.height, `${y} ${scale}`);
+    assertEqual(initialCamera({ ...layout, bottom: 200 }, screen, 200).scale, 0.8);
+});
+
 test("the overview places every node under its parent, and finds it again", () => {
     const trace = large();
     const icicle = placeIcicle(trace);

@@ -3,9 +3,11 @@ import { stateAt } from "/client/web/glass/trace/search-state.js";
 import { drawCounters } from "/client/web/glass/viewer/counters.js";
 import { Controls, SPEEDS } from "/client/web/glass/viewer/controls.js";
 import { NodeBoards } from "/client/web/glass/trace/boards.js";
+import { nodeName } from "/client/web/glass/text/sentences.js";
 import { SearchTrace } from "/client/web/glass/trace/trace.js";
 import { SearchViewer } from "/client/web/glass/viewer/viewer.js";
 import { render } from "/client/web/shell/elements.js";
+import { drawText } from "/client/web/lesson/text.js";
 import { traceOf } from "./glass_traces.js";
 import { assert, assertEqual, flushPromises, test } from "./testing.js";
 
@@ -192,6 +194,37 @@ test("boards are requested ahead, once, and again only after a while if the requ
     await flushPromises();
     assertEqual(requests.length, 2);
     failing.stop();
+});
+
+test("a move has one name on the page, and only a key scrolls the page to the tree", async () => {
+    const { trace, more } = await smallTrace({ game: "chess", notation: { A: "Qxf7#", B: "Nf3" } });
+    more();
+    trace.add({ nodes: { parent: [2], move: ["e7e5"], kind: ["leaf"], depth: [2], alpha: [null], beta: [null], sign: [1], turn: ["max"], status: ["ongoing"] } });
+    assertEqual(nodeName(trace, 3), "Nf3 e7e5");
+    assertEqual(trace.lineTo(3), ["B", "e7e5"]);
+    const { node, viewer, steps } = viewerOf(trace, { step: 1 });
+    let scrolls = 0;
+    node.querySelector(".tree").scrollIntoView = () => scrolls++;
+    node.querySelector('[aria-label="One step forward"]').click();
+    assertEqual([steps.length, scrolls], [1, 0]);
+    viewer.onKey(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+    viewer.onKey(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+    assertEqual([steps.length > 1, scrolls], [true, 1]);
+    viewer.stop();
+    node.remove();
+});
+
+test("the text of a lesson is whole; a long one is folded after a sentence", () => {
+    const parts = (/** @type {string} */ page) => {
+        const node = document.createElement("main");
+        render(node, drawText({ page }));
+        return [...node.querySelectorAll("p")].map(({ textContent }) => textContent);
+    };
+    const sentence = "A tree has a root, at the top: the position now. ";
+    assertEqual(parts(sentence.repeat(9)), [sentence.repeat(9)]);
+    const long = sentence.repeat(12);
+    const [shown, rest] = parts(long);
+    assertEqual([shown + rest, shown.endsWith("now."), shown.length < 300], [long, true, true]);
 });
 
 test("someone who drags through a search makes few requests for boards, the last for where they stop", async () => {

@@ -14,7 +14,7 @@ const MAX_SCALE = 3;
 /** The largest scale of a drawing that fits, and the least at which its text can be read. */
 const MAX_FIT = 1.35;
 const MIN_FIT = 0.64;
-/** The scale of a drawing that does not fit. */
+/** The greatest scale of a drawing that does not fit. */
 const READABLE_SCALE = 0.8;
 /** The margin around a drawing that fits, and around a node that is brought into view, in pixels. */
 const FIT_MARGIN_PX = 16;
@@ -41,7 +41,8 @@ export function fitCamera(layout, screen) {
 }
 
 /**
- * The first camera of a drawing: it shows all of it if the text is readable then, otherwise its top.
+ * The first camera of a drawing: it shows all of it if the text is readable then, otherwise its middle,
+ * with all levels if the text is readable then, or its top.
  * @param {Layout} layout
  * @param {Screen} screen
  * @param {number} height the height that the drawing will have
@@ -50,7 +51,10 @@ export function fitCamera(layout, screen) {
 export function initialCamera(layout, screen, height) {
     const whole = fitCamera({ ...layout, bottom: layout.top + height }, screen);
     if (whole.scale >= MIN_FIT) return whole;
-    return { x: screen.width / 2, y: centredShift(layout, height * READABLE_SCALE, screen, READABLE_SCALE), scale: READABLE_SCALE };
+    // It is smaller if all levels are in view then: sideways one expects more, but not above the first row.
+    const high = (screen.height - topOf(screen) - FIT_MARGIN_PX) / height;
+    const scale = Math.max(MIN_FIT, Math.min(high, READABLE_SCALE));
+    return { x: screen.width / 2, y: centredShift(layout, height * scale, screen, scale), scale };
 }
 
 /**

@@ -345,7 +345,7 @@ function paintedKey(trace) {
  * @param {number} row
  */
 function nodeText(trace, state, row) {
-    const line = trace.lineTo(row).join(" ") || nameOf(trace, row);
+    const line = trace.writtenLine(row).join(" ") || nameOf(trace, row);
     const value = state.isLeft(row) ? finalText(trace, row) : state.isEntered(row) ? "open" : "not visited yet";
     const side = sideText(trace.kind(row));
     return `${line}: ${[side, value].filter(Boolean).join(" ")}, ${countText(trace.size(row))} ${trace.size(row) === 1 ? "node" : "nodes"}`;

@@ -79,7 +79,7 @@ export function moveName(trace, row) {
 export function nodeName(trace, row) {
     if (row <= 0) return "the root";
     if (trace.head.game === "") return moveName(trace, row);
-    const line = trace.lineTo(row);
+    const line = trace.writtenLine(row);
     return line.length > MAX_LINE ? `… ${line.slice(-MAX_LINE).join(" ")}` : line.join(" ");
 }
 
@@ -368,12 +368,13 @@ function endSentence(trace) {
     const kind = trace.kind(0);
     const side = kind === "leaf" ? "" : capitalize(sideText(kind));
     const value = trace.value(0);
-    const move = trace.end?.line[0];
+    const token = trace.end?.line[0];
+    const move = token && (trace.head.notation?.[token] ?? token);
     if (value === null) return `${side} chooses ${move ?? "a move"} at random, without a search.`;
     const ending = endingText(trace, 0);
     const text = ending === null ? valueText(value) : `${valueText(value)}, a ${ending}`;
     const result = trace.head.view === "mover" ? `${text} for the side to move` : text;
-    const play = move === undefined ? `The value of the root is ${result}` : `${side} plays ${trace.head.notation?.[move] ?? move}, and the value is ${result}`;
+    const play = move === undefined ? `The value of the root is ${result}` : `${side} plays ${move}, and the value is ${result}`;
     return `The search is over. ${play}.${meaningWords(trace)}${countWords(trace)}`;
 }
 

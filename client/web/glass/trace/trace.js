@@ -324,9 +324,22 @@ export class SearchTrace {
      * @param {number} row
      */
     lineTo(row) {
-        const moves = [];
-        for (let at = row; at > 0; at = this.parent(at)) moves.push(this.move(at));
-        return moves.reverse();
+        return this.#rowsTo(row).map((at) => this.move(at));
+    }
+
+    /**
+     * The same moves as the pages write them, so that each has one name on the page.
+     * @param {number} row
+     */
+    writtenLine(row) {
+        return this.#rowsTo(row).map((at) => this.written(at));
+    }
+
+    /** @param {number} row */
+    #rowsTo(row) {
+        const rows = [];
+        for (let at = row; at > 0; at = this.parent(at)) rows.push(at);
+        return rows.reverse();
     }
 
     // --- steps

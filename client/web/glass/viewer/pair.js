@@ -129,7 +129,9 @@ export class SearchPair {
      */
     onKey(event) {
         if (event.key === "Tab" || event.defaultPrevented) return false;
-        return this.#controls.onKey(event);
+        if (!this.#controls.onKey(event)) return false;
+        this.#showTrees();
+        return true;
     }
 
     /** The latest steps of both searches in words, for screen readers. */
@@ -139,7 +141,7 @@ export class SearchPair {
         return texts[0] === texts[1] ? (texts[0] ?? "") : texts.map((text, side) => `${this.names[side]}: ${text}`).join(" ");
     }
 
-    /** Scrolls the page at the user's first step so that the trees are in view below the controls. */
+    /** Scrolls the page at the user's first key so that the trees are in view below the controls. */
     #showTrees() {
         if (this.#hasShown) return;
         this.#hasShown = true;
@@ -154,7 +156,6 @@ export class SearchPair {
         const steps = this.#walk.at(this.#moment);
         this.#viewers.forEach((viewer, side) => viewer.goTo(steps[side] ?? 0));
         this.#onStep?.(this.#moment);
-        this.#showTrees();
         this.#app.update();
     }
 

@@ -153,17 +153,21 @@ export class SearchViewer {
             this.#setView(names[(names.indexOf(this.#view) + 1) % names.length]);
             return true;
         }
-        return (this.#options.hasControls ?? true) && this.#controls.onKey(event);
+        if (!(this.#options.hasControls ?? true) || !this.#controls.onKey(event)) return false;
+        this.#uncoverTree();
+        return true;
     }
 
     /** @param {number} step */
     #go(step) {
         this.goTo(step);
         this.#options.onStep?.(this.step);
-        this.#uncoverTree();
     }
 
-    /** Scrolls the page at the user's first step, so that the controls and the tree below them are in view. */
+    /**
+     * Scrolls the page at the user's first key, so that the controls and the tree below them are in view.
+     * A step by a pointer must not move the page under it.
+     */
     #uncoverTree() {
         if (this.#isUncovered) return;
         this.#isUncovered = true;

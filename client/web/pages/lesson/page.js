@@ -10,7 +10,7 @@
  */
 
 import { LessonRuns, queryOf, shownIn } from "../../lesson/runs.js";
-import { drawNext, drawNotes } from "../../lesson/text.js";
+import { drawNext, drawNotes, drawText } from "../../lesson/text.js";
 import { readLesson, readQuiz } from "../../glass/trace/requests.js";
 import { ApiError } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
@@ -141,7 +141,7 @@ export class LessonPage {
                 { class: "page lesson" },
                 this.#drawHead(lesson),
                 this.#practice?.sharing.draw(lesson.title),
-                h("p", { class: "lesson-text" }, lesson.page),
+                drawText(lesson),
                 this.#drawFailure(),
                 this.#drawParts(lesson),
                 drawNext(lesson),

@@ -126,9 +126,8 @@ class NextGame {
                 "form",
                 { id: "next-game", class: "content", onsubmit: submit },
                 h(
-                    "fieldset",
-                    { class: "games" },
-                    h("legend", { class: "visually-hidden" }, "Game"),
+                    "div",
+                    { class: "games", role: "radiogroup", "aria-label": "Game" },
                     this.#games.map((each) => this.#drawGame(each, each === game)),
                 ),
                 h(
