@@ -353,6 +353,7 @@ function drawBarring(app, room) {
         const name = occupantName(other);
         const ask = () => void asking(app, (questions) => questions.bar(app, room, other));
         const text = others.length > 1 ? `Not ${name}` : "Not this person";
-        return h("button", { key: `bar ${other?.identity}`, title: `Free ${name}'s seat for your friend`, onclick: ask }, icon("stand"), text);
+        const title = `If you expect someone else: asks whether to free ${name}'s seat`;
+        return h("button", { key: `bar ${other?.identity}`, title, "aria-description": title, onclick: ask }, icon("stand"), text);
     });
 }
