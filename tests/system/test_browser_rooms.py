@@ -189,7 +189,7 @@ async def test_a_hint_helps_step_by_step(chromium: Browser, server: ServerProces
         await expect(ada.page.locator(".player").first).to_be_in_viewport(ratio=1)
         share = await ada.page.locator(".chat").evaluate("chat => chat.clientHeight / innerHeight")
         assert share > 0.39
-        await ada.page.set_viewport_size({"width": 844, "height": 390})
+        await ada.page.set_viewport_size({"width": 844, "height": 320})
         await expect(ada.page.locator(".player").last).to_be_in_viewport(ratio=1)
 
 
