@@ -281,16 +281,16 @@ def room_title(model: Model) -> str:
 
 
 def series_text(model: Model) -> str:
-    """The score over the matches of the room: "Score: Ada 2, Bob 1"; "" before the second one."""
+    """The score over the matches of the room, your own first: "Score: Ada 2 : 1 Bob."; "" before
+    the second one.
+    """
     score = model.score
     if score is None or sum(score) <= 2:  # a match has two half points
         return ""
-    points = [
-        f"{series_name(occupant)} {points_of(halves)}"
-        for occupant, halves in zip(model.seats, score, strict=True)
-        if occupant is not None
-    ]
-    return f"Score: {', '.join(points)}."
+    first = 0 if model.is_one_screen else model.my_seat or 0
+    names = [series_name(occupant) for occupant in model.seats if occupant is not None]
+    points = f"{points_of(score[first])} : {points_of(score[1 - first])}"
+    return f"Score: {names[first]} {points} {names[1 - first]}."
 
 
 def series_name(occupant: Occupant) -> str:

@@ -54,7 +54,7 @@ class Assessment(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """A search in words for people.
 
     - `sentence` says which move the side likes, which moves it expects next, and how it judges its
-      position: "Black likes Nc6: it expects 5. b3 Bg4 and thinks it is clearly better."
+      position: "Black likes Nc6: it expects 5. b3 Bg4 and thinks that Black is clearly better."
     - `chance` is that side's chance to win in percent, from 1 to 99; 100 for a forced win, 0 for a
       forced loss, null for a move without a search. `says` is the same in words.
     - `candidates` are its best moves, the best first, at most 3. `others` are the next ones, at

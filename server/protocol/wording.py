@@ -163,7 +163,8 @@ class Wording:
 
     def _judge(self, score: int) -> str:
         chance = percent(win_chance(self._game, score), score)
-        subject = "they are" if self._is_plural else "it is"
+        # Not "it": that would read as the move.
+        subject = f"that {self._side} {'are' if self._is_plural else 'is'}"
         for least, better, worse in JUDGEMENTS:
             if chance >= least:
                 return f"{subject} {better}"

@@ -465,7 +465,7 @@ def test_an_evening_of_two_games_and_its_score_are_printed() -> None:
         " Type accept or decline.",
         "Match 2: Sticks 1 |",
         "Sticks (Rows of 1, 3, 5 and 7 sticks). First: Bob, Second: Ada",
-        "Score: Bob 0, Ada 2.",
+        "Score: Ada 2 : 0 Bob.",
     ):
         assert line in printed
 

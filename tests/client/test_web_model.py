@@ -70,7 +70,7 @@ CELLS = [*(f"{column}{row}" for row in "123" for column in "abc"), "a", "b", "1x
 #: message.
 APPLY_ALL = """async (histories) => {
     const { EMPTY_MODEL, apply, follow } = await import("/client/web/shell/model.js");
-    const { seriesOf } = await import("/client/web/pages/room/score.js");
+    const { seriesOf } = await import("/client/web/pages/room/after.js");
     const pick = (room) => {
         const { v, gap, seats, match, offers, takebacks, next, chat, barred } = room;
         const { t, room: _, kind, at, ...proposal } = next ?? {};

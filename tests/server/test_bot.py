@@ -104,6 +104,8 @@ def plugins(monkeypatch: Patch) -> None:
         ("I know why", None),
         ("Hey Plyroom, what should I do now, please?", Question("hint")),
         ("so why?", Question("why")),
+        ("and now?", Question("hint")),
+        ("@Plyroom what now?", Question("hint")),
         ("Can I take that back?", Question("help", ("takeback",))),
         ("now please", None),
         ("please tell me why", None),

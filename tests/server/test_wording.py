@@ -73,7 +73,7 @@ def parse_sentence(text: str, position: Position, ply: int) -> Parsed:
     assert match is not None, text
     tokens = read_line(f"{match['best']} {match['line'] or ''}", position, ply)
     judged = match["judged"] or match["found"] or match["proved"]
-    return Parsed(match["side"], tokens, re.sub(r"^(it is|they are) ", "", judged))
+    return Parsed(match["side"], tokens, re.sub(rf"^that {match['side']} (is|are) ", "", judged))
 
 
 def read_line(text: str, position: Position, ply: int) -> list[str]:

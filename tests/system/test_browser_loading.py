@@ -176,7 +176,7 @@ async def test_pages_recover_when_the_server_is_back(chromium: Browser, tmp_path
 async def test_a_lost_network_is_shown_at_once(chromium: Browser, server: ServerProcess) -> None:
     """The banner is drawn with the browser's event, before any timer, and goes when it is back.
 
-    Without a connection nobody is shown as online.
+    Without a connection nobody is shown as online, and the buttons of the match are grey.
     """
     ada = await visitor(chromium, server)
     await ada.open_room("connect-four", AiSeat(1))
@@ -191,9 +191,12 @@ async def test_a_lost_network_is_shown_at_once(chromium: Browser, server: Server
     await ada.until("window.hasBanner !== undefined")
     assert await ada.page.evaluate("window.hasBanner")
     await expect(online).to_have_count(0)
+    assert await ada.page.locator(".state .actions button:disabled").count() > 0
+    await expect(ada.page.locator(".state .actions button:enabled")).to_have_count(0)
     await ada.page.context.set_offline(False)
     await expect(ada.banner).to_have_count(0)
     await expect(online).to_have_count(2)
+    await expect(ada.page.locator(".state .actions button:enabled").first).to_be_visible()
 
 
 async def test_an_address_without_a_page_says_so(chromium: Browser, server: ServerProcess) -> None:

@@ -172,6 +172,7 @@ async def test_a_friend_accepts_an_invitation(chromium: Browser, server: ServerP
                 friend.page.get_by_role("heading", name="Ada of Town invites you to chess")
             ).to_be_visible()
             await expect(friend.page.get_by_text("You play Black.")).to_be_visible()
+            await expect(friend.page.locator(".invite")).to_contain_text("Attack the other king")
             await expect(friend.button("Play")).to_be_in_viewport(ratio=1)
             assert len(await friend.pieces()) == 32
         assert await audit(bob.page) == []

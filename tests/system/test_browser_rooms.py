@@ -175,7 +175,7 @@ async def test_a_hint_helps_step_by_step(chromium: Browser, server: ServerProces
     """By keyboard alone, each press of the button tells more in words; a move clears the hint.
 
     On a phone on its side the three best moves leave room for the list of moves; upright, a low
-    window holds the chat and both players.
+    window holds the chat, which has 40 % of it, and both players.
     """
     async with people(chromium, server.url, PHONE) as (ada,):
         await ada.open_room("tic-tac-toe", AiSeat(1))
@@ -201,6 +201,10 @@ async def test_a_hint_helps_step_by_step(chromium: Browser, server: ServerProces
         await ada.open_tab("Chat")
         await expect(ada.page.locator("#say")).to_be_in_viewport(ratio=1)
         await expect(ada.page.locator(".player").first).to_be_in_viewport(ratio=1)
+        share = await ada.page.locator(".chat").evaluate("chat => chat.clientHeight / innerHeight")
+        assert share > 0.39
+        await ada.page.set_viewport_size({"width": 844, "height": 320})
+        await expect(ada.page.locator(".player").last).to_be_in_viewport(ratio=1)
 
 
 async def propose(person: Person, game: str, minutes: str | None = None) -> None:
@@ -335,8 +339,8 @@ async def play_othello_twice(ada: Person, bob: Person, kim: Person) -> None:
     await bob.reload()
     await bob.play("c3")
     await resign(ada)
-    for person in (bob, kim):
-        await expect(person.page.locator(".state .series b")).to_have_text(" 2 : 1 ")
+    for person, score in ((bob, " 1 : 2 "), (kim, " 2 : 1 ")):  # one's own points first
+        await expect(person.page.locator(".state .series b")).to_have_text(score)
     await bob.button("Offer a rematch").tap()
     await ada.button("Accept").click()
     await bob.play("d3")
@@ -355,8 +359,8 @@ async def end_by_a_flag(ada: Person, bob: Person, kim: Person) -> None:
         await expect(person.page.locator("[data-clock='0'] .digits")).to_have_text("0.0")
         await expect(person.cell("g6")).to_be_attached()
     await bob.reload()
-    for person in (bob, kim):
-        await expect(person.page.locator(".state .series b")).to_have_text(" 2 : 3 ")
+    for person, score in ((bob, " 3 : 2 "), (kim, " 2 : 3 ")):
+        await expect(person.page.locator(".state .series b")).to_have_text(score)
 
 
 async def test_an_evening_goes_on_on_one_screen_and_against_the_computer(

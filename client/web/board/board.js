@@ -303,9 +303,19 @@ export class PlyBoard extends HTMLElement {
         this.#select(result.selection);
         if (isUnchanged && this.#prompt) this.#announce(this.#prompt);
         if (lines > 0) this.#announceSelected(cell, lines);
-        if (this.#showsHints) this.#announce(`Nothing can be played on ${cell}`);
+        if (this.#showsHints) this.#refuse(cell);
         if (result.finished.length === 1) this.#play(result.finished[0]);
         else if (result.finished.length > 1) this.#openChoice(result.finished);
+    }
+
+    /**
+     * Says that nothing can be played on a cell, and why if the moves tell it.
+     * @param {string} cell
+     */
+    #refuse(cell) {
+        void import("./choices.js")
+            .then(({ captureText }) => this.#showsHints && this.#setPrompt(captureText(this.#scene)), () => {})
+            .then(() => this.#announce(this.#prompt || `Nothing can be played on ${cell}`));
     }
 
     #unselect() {

@@ -1,7 +1,9 @@
 /**
- * Buttons to choose between moves with the same path, such as promotions. Pure functions.
+ * What a board needs seldom: buttons to choose between moves with the same path, such as promotions, and
+ * why a piece may not move. Pure functions.
  *
  * @import {BoardView, MoveView} from "../shell/protocol.js"
+ * @import {Scene} from "./board.js"
  * @import {VNode} from "../shell/elements.js"
  */
 
@@ -24,6 +26,26 @@ export function drawChoices(board, moves) {
         ),
     );
     return h("form", { method: "dialog" }, buttons, h("button", { value: "", class: "quiet" }, "Cancel"));
+}
+
+/** Maximum number of pieces that a sentence names. */
+const MAX_NAMED = 3;
+
+/**
+ * That the player must capture, and with which pieces: where each of several pieces on the board could
+ * be moved, but every legal move takes a piece of the other side; "" elsewhere.
+ * @param {Scene | null} scene
+ */
+export function captureText(scene) {
+    const { board, position, moves = [] } = scene ?? {};
+    const side = (/** @type {string | undefined} */ cell) => board?.kinds[position?.pieces[cell ?? ""] ?? ""]?.side ?? null;
+    const captures = moves.every(({ path: [from, ...to], affects = [] }) => {
+        const own = side(from);
+        return own !== null && to.length > 0 && affects.some((cell) => side(cell) === 1 - own);
+    });
+    if (!captures || moves.length === 0) return "";
+    const from = [...new Set(moves.map(({ path }) => path[0]))];
+    return from.length > MAX_NAMED ? "You must capture" : `You must capture with ${from.join(" or ")}`;
 }
 
 /**

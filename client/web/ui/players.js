@@ -55,7 +55,7 @@ export function drawPlayer(player) {
             ? h("span", { class: "badge", title: aiTitle(occupant) }, player.levels?.[(occupant.level ?? 0) - 1] ?? "AI")
             : null,
         you ? h("span", { class: "badge you" }, "you") : null,
-        player.score === undefined ? null : drawScore(player.score, board?.counted),
+        player.score === undefined ? null : drawScore(player.score),
         h("span", { class: "side" }, sideName(board, seat)),
         board && player.pieces
             ? [drawCount(board, seat, player.pieces), drawAhead(board, seat, player.pieces)]
@@ -68,13 +68,12 @@ export function drawPlayer(player) {
 }
 
 /**
- * The points over the matches of the room. Beside a count of pieces they say what they are.
+ * The points over the matches of the room.
  * @param {string} points
- * @param {string | null} [counted]
  */
-function drawScore(points, counted) {
+function drawScore(points) {
     const text = `${points} over the matches of this room`;
-    return h("b", { class: "points", role: "img", "aria-label": text, title: text }, counted ? `${points} pt${points === "1" ? "" : "s"}` : points);
+    return h("b", { class: "points", role: "img", "aria-label": text, title: text }, `${points} pt${points === "1" ? "" : "s"}`);
 }
 
 /**

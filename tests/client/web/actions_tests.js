@@ -265,10 +265,11 @@ test("the host frees a seat after a question, by the identity of its holder", as
         render(parent, new Opponent(app).drawBarring(model.room));
         const [button] = parent.querySelectorAll("button");
         assertEqual(button.textContent, "Not this person");
+        assertEqual(button.getAttribute("aria-description"), "If you expect someone else: asks whether to free Ben's seat");
         button.click();
         while (!document.querySelector("dialog.confirm[open]")) await flushPromises(); // its module arrives
         const dialog = document.querySelector("dialog.confirm");
-        assert(dialog.textContent.includes("Ben"), "the question names the person");
+        assert(dialog.textContent.includes("Free Ben's seat?"), "the question names the person");
         const closed = new Promise((resolve) => dialog.addEventListener("close", resolve));
         [...dialog.querySelectorAll("button")].find(({ textContent }) => textContent === pressed).click();
         await closed;

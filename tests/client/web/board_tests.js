@@ -620,6 +620,26 @@ test("a man that closes a mill is shown at once, and the board asks which man it
     assertEqual(prompts.at(-1), "");
 });
 
+test("a press on a man that may not move says that the player must capture, where every move does", async () => {
+    const kinds = { w: { name: "white man", side: 0 }, b: { name: "black man", side: 1 } };
+    const position = { pieces: { a1: "w", b1: "w", b2: "b" }, turn: 0, text: "" };
+    const capture = move("a1xc3", "a1 c3", { affects: ["b2"] });
+    for (const [moves, said] of [
+        [[capture], "You must capture with a1"],
+        [[capture, move("a1-a2", "a1 a2")], "Nothing can be played on b1"],
+        [[move("c1", "c1", { affects: ["b2"] })], "Nothing can be played on b1"],
+    ]) {
+        const { board, tap } = showBoard({ board: { ...BOARD, kinds }, position, moves });
+        const prompts = [];
+        board.addEventListener("ply-prompt", ({ detail }) => prompts.push(detail));
+        const announced = new Promise((resolve) => board.addEventListener("ply-announce", ({ detail }) => resolve(detail), { once: true }));
+        tap("b1");
+        assertEqual(await announced, said);
+        tap("a1");
+        assertEqual(prompts, moves.length === 1 && moves[0] === capture ? [said, ""] : []);
+    }
+});
+
 test("the pieces beside a winning line step back", () => {
     const position = { pieces: { a1: "m", b1: "m", c3: "m" }, turn: null, text: "", marks: { win: ["a1", "b1"] } };
     const { board } = showBoard({ position, moves: [] });

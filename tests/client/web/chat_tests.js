@@ -169,6 +169,43 @@ test("the bot introduces itself first, and a private line says that it is one, e
     }
 });
 
+test("an answer never stands above its question, and what is no event stands in the order of time", () => {
+    const page = pageOfAda();
+    const parent = document.createElement("div");
+    const chat = { error: null, isSpectator: false, marks: new Map(), muted: { has: () => false }, me: "ada", clearError: () => {}, onScroll: () => {} };
+    const texts = (fields, log) => {
+        render(parent, drawChat({ ...chat, extras: page.extras, room: room(fields), log }));
+        return [...parent.querySelectorAll(".lines > :not(.introduction)")].map((line) => line.lastElementChild?.textContent ?? line.textContent);
+    };
+    const answers = [{ v: 5, at_v: 4, text: "early" }];
+    assertEqual(texts({ answers }, []), ["/hint", "early"]);
+    const left = { v: 5, key: "log 0", text: "Ben has gone", at: Date.now() + 1 };
+    assertEqual(texts({ answers }, [left]), ["/hint", "early", "Ben has gone"]);
+    assertEqual(texts({ answers }, [{ ...left, at: 1 }]), ["/hint", "Ben has gone", "early"]);
+});
+
+test("a new answer is shown from its beginning, once, and other lines from the end", () => {
+    const { extras } = pageOfAda();
+    const lines = document.createElement("div");
+    lines.style.cssText = "height:100px;overflow:auto";
+    const add = (name) => {
+        const line = document.createElement("p");
+        Object.assign(line.style, { height: "300px", margin: 0 });
+        line.className = name;
+        lines.append(line);
+    };
+    document.body.replaceChildren(lines);
+    const tops = [];
+    const scroll = () => (extras.scroll(lines), tops.push(lines.scrollTop));
+    for (const name of ["", "answer", ""]) {
+        add(name);
+        scroll();
+        lines.scrollTop += 20;
+        scroll();
+    }
+    assertEqual(tops, [200, 200, 300, 320, 800, 800]);
+});
+
 test("a spectator chooses the readers of a line even if the extras have not arrived", () => {
     const sent = [];
     const chat = { room: room(), extras: null, log: [], error: null, isSpectator: true, marks: new Map(), muted: { has: () => false }, me: "ada" };

@@ -4,8 +4,7 @@ import { logLine, toastText } from "/client/web/pages/room/events.js";
 import { neededParts } from "/client/web/pages/room/later.js";
 import { Opponent } from "/client/web/pages/room/opponent.js";
 import { RoomClock } from "/client/web/pages/room/clock.js";
-import { drawAgain, drawScore } from "/client/web/pages/room/after.js";
-import { scoreBetween, scorePoints, seriesOf } from "/client/web/pages/room/score.js";
+import { drawAgain, drawScore, scoreBetween, scorePoints, seriesOf } from "/client/web/pages/room/after.js";
 import { createCommand, validChoices } from "/client/web/pages/lobby/choices.js";
 import { render } from "/client/web/shell/elements.js";
 import { assertEqual, test } from "./testing.js";
@@ -111,16 +110,17 @@ test("the log and the toasts name the next game", () => {
 
 test("the score goes by players, not by seats", () => {
     const series = [{ players: ["ben", "ada"], half_points: [5, 2] }];
-    const { room } = modelWith({ series });
+    const model = modelWith({ series });
+    const { room } = model;
     assertEqual(scoreBetween(room), [2, 5]);
     const parent = document.createElement("div");
-    render(parent, drawScore(room));
-    assertEqual(parent.textContent, "Ben 2½ : 1 Ada");
+    const shownTo = (you) => (render(parent, drawScore({ ...model, you }, room)), parent.textContent);
+    assertEqual(["ada", "ben", "kim"].map((identity) => shownTo({ identity })), ["Ada 1 : 2½ Ben", "Ben 2½ : 1 Ada", "Ben 2½ : 1 Ada"]);
     assertEqual([0, 1, 2, 3].map(scorePoints), ["0", "½", "1", "1½"]);
     const computer = modelWith({ seats: [LEVEL_2, ADA], series: [{ players: ["ada", "ai"], half_points: [0, 2] }] });
-    render(parent, drawScore(computer.room));
+    render(parent, drawScore(computer, computer.room));
     assertEqual(parent.textContent, "Ada 0 : 1 the computer");
-    assertEqual([drawScore(modelWith({}).room), scoreBetween(modelWith({ seats: [ADA, null], series }).room)], [null, null]);
+    assertEqual([drawScore(model, modelWith({}).room), scoreBetween(modelWith({ seats: [ADA, null], series }).room)], [null, null]);
 });
 
 test("a result counts after the snapshot, and an aborted match does not", () => {

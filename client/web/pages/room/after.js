@@ -4,26 +4,100 @@
  *
  * @import {App} from "../../shell/app.js"
  * @import {Content} from "../../shell/elements.js"
- * @import {Room} from "../../shell/model.js"
+ * @import {Model, Room} from "../../shell/model.js"
+ * @import {MatchState, Occupant, Score} from "../../shell/protocol.js"
  */
 
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { isInviting, isOneScreen, permits, viewerSeat } from "./viewer.js";
-import { occupantName } from "../../shell/words.js";
+import { isDraw, occupantName } from "../../shell/words.js";
 import { hasAi } from "../../ui/table.js";
-import { isSwapped, scoreBetween, scorePoints } from "./score.js";
+
+/** Maximum number of pairs of players that have a score, the latest pair last. */
+const MAX_SCORES = 20;
 
 /**
- * "Ada 2 : 1 Ben": the score of the players on the seats over the matches of the room; null without one.
+ * The keys of the players on both seats: the identity of a person, and "ai" for every AI. Two sides of
+ * one person have their names as keys. Null if they have no score against each other.
+ * @param {(Occupant | null)[]} seats
+ * @returns {[string, string] | null}
+ */
+function playerKeys(seats) {
+    const [first, second] = seats.map((occupant) => occupant?.kept_for ?? occupant);
+    if (!first || !second) return null;
+    if (first.identity !== second.identity) return [first.identity, second.identity];
+    return seats[0]?.kind === "ai" || first.name === second.name ? null : [first.name, second.name];
+}
+
+/**
+ * The scores after another match (server/series.py has the same rule).
+ * @param {Score[]} series
+ * @param {MatchState} match
+ * @returns {Score[]}
+ */
+function withResult(series, { seats, over }) {
+    const keys = playerKeys(seats);
+    if (!keys || !over || (over.winner === null && !isDraw(over))) return series;
+    const before = series.find(({ players }) => keys.every((key) => players.includes(key)));
+    const players = before?.players ?? keys;
+    const gained = keys.map((_, seat) => (over.winner === null ? 1 : over.winner === seat ? 2 : 0));
+    const half_points = /** @type {[number, number]} */ (
+        players.map((key, i) => (before?.half_points[i] ?? 0) + gained[keys.indexOf(key)])
+    );
+    return [...series.filter((score) => score !== before), { players, half_points }].slice(-MAX_SCORES);
+}
+
+/**
+ * The points of the room's players against each other, over all its matches.
+ * @param {Room} room
+ */
+export function seriesOf({ series, results }) {
+    return results.reduce(withResult, series);
+}
+
+/**
+ * The half points of the players on both seats against each other, by seat; null without any.
+ * @param {Room} room
+ * @returns {number[] | null}
+ */
+export function scoreBetween(room) {
+    const keys = playerKeys(room.seats);
+    const score = keys && seriesOf(room).find(({ players }) => keys.every((key) => players.includes(key)));
+    return score ? keys.map((key) => score.half_points[score.players.indexOf(key)]) : null;
+}
+
+/**
+ * Whether the player who sat first in the first match of the two now sits second.
+ * @param {Room} room
+ */
+export function isSwapped(room) {
+    const keys = playerKeys(room.seats);
+    const score = keys && seriesOf(room).find(({ players }) => keys.every((key) => players.includes(key)));
+    return score?.players[0] === keys?.[1] && score !== undefined;
+}
+
+/**
+ * Half points as points: "2", "½", "2½".
+ * @param {number} halves
+ */
+export function scorePoints(halves) {
+    const whole = Math.floor(halves / 2);
+    return halves % 2 === 0 ? String(whole) : `${whole || ""}½`;
+}
+
+/**
+ * "Ada 2 : 1 Ben": the score of the players on the seats over the matches of the room, your own first;
+ * null without one. Others see it in the same order in each match, whoever plays which side.
+ * @param {Model} model
  * @param {Room} room
  * @returns {Content}
  */
-export function drawScore(room) {
+export function drawScore(model, room) {
     const score = scoreBetween(room);
     if (score === null) return null;
-    // The same order in each match, whoever plays which side.
-    const [first, second] = isSwapped(room) ? [1, 0] : [0, 1];
+    const first = viewerSeat(model) ?? Number(isSwapped(room));
+    const second = 1 - first;
     const name = (/** @type {number} */ seat) => h("bdi", null, playerName(room.seats[seat] ?? null));
     return h(
         "p",
@@ -150,7 +224,7 @@ function drawNextGame(app, room) {
  */
 export function drawEveningButton(app, room) {
     if (!room.match || (room.match.number === 1 && !room.match.over)) return null;
-    const open = () => opens(app, import("./evening.js"), (module) => module.openEvening(room, drawScore(room)));
+    const open = () => opens(app, import("./evening.js"), (module) => module.openEvening(room, drawScore(app.model, room)));
     return h("button", { class: "small", key: "evening", onclick: open }, "All matches");
 }
 

@@ -27,8 +27,9 @@ const LABELS = { match: "open the analysis", glass: "open the glass box", learn:
 const KEPT_ANSWERS = 40;
 
 /**
- * An answer with the number of the event after which it came, and its own key on the page.
- * @typedef {Pick<RoomAnswer, "text" | "at_v"> & {key: number}} KeptAnswer
+ * An answer with the number of the event after which it came, its time in ms, and its own key on the
+ * page.
+ * @typedef {Pick<RoomAnswer, "text" | "at_v"> & {key: number, at: number}} KeptAnswer
  */
 
 export class ChatExtras {
@@ -41,6 +42,8 @@ export class ChatExtras {
     /** The list of commands; null until it has arrived. @type {CommandList | null} */
     #commands = null;
     #isRequested = false;
+    /** The line to which the list was scrolled last. @type {Element | null} */
+    #last = null;
     /** What is typed. */
     #typed = "";
     /** The number of the last line that this page has sent on the current connection. @type {number | null} */
@@ -66,27 +69,28 @@ export class ChatExtras {
     /**
      * The bot's answers to you alone, each with its place among the lines.
      * @param {Room} room
-     * @returns {{v: number, drawn: VNode}[]}
+     * @returns {{v: number, at: number, drawn: VNode}[]}
      */
     drawAnswers(room) {
-        const answers = this.#allAnswers(room).map((answer) => ({ v: answer.at_v + 0.5, drawn: drawAnswer(answer) }));
+        const answers = this.keep(room).map((answer) => ({ v: answer.at_v, at: answer.at, drawn: drawAnswer(answer) }));
         if (this.#app.session.status.state !== "open") this.#onCut();
         const v = this.#unanswered(room);
         const waiting = h("p", { key: "waiting", class: "event pulse" }, "Plyroom is thinking…");
-        return v === null ? answers : [...answers, { v: v + 0.5, drawn: waiting }];
+        return v === null ? answers : [...answers, { v, at: 1, drawn: waiting }];
     }
 
     /**
-     * The room's answers, after those from before the last reload: the server keeps none.
+     * The room's answers, after those from before the last reload: the server keeps none. Each has the
+     * time at which it is here for the first time.
      * @param {Room} room
      */
-    #allAnswers({ id, v, answers }) {
+    keep({ id, v, answers }) {
         const key = `answers ${this.#app.model.you?.identity} ${id}`;
         const all = (this.#answers ??= this.#keyed(readAnswers(key).filter(({ at_v }) => at_v <= v)));
         const fresh = answers.filter((answer) => !this.#seen.has(answer));
         if (fresh.length === 0) return all;
         for (const answer of fresh) this.#seen.add(answer);
-        this.#answers = [...all, ...this.#keyed(fresh)].slice(-MAX_CHAT_LINES);
+        this.#answers = [...all, ...this.#keyed(fresh, Date.now())].slice(-MAX_CHAT_LINES);
         try {
             sessionStorage.setItem(key, JSON.stringify(this.#answers.slice(-KEPT_ANSWERS), ["text", "at_v"]));
         } catch {
@@ -96,11 +100,25 @@ export class ChatExtras {
     }
 
     /**
-     * @param {Pick<RoomAnswer, "text" | "at_v">[]} answers
+     * An answer may arrive before the event of the line that it answers.
+     * @param {(Pick<RoomAnswer, "text" | "at_v"> & {v?: number})[]} answers
+     * @param {number} [at]
      * @returns {KeptAnswer[]}
      */
-    #keyed(answers) {
-        return answers.map(({ text, at_v }) => ({ key: this.#answerCount++, text, at_v }));
+    #keyed(answers, at = 1) {
+        return answers.map(({ text, at_v, v = 0 }) => ({ key: this.#answerCount++, text, at_v: Math.max(at_v, v), at }));
+    }
+
+    /**
+     * Scrolls to the newest line, or once to the beginning of an answer.
+     * @param {HTMLElement} lines
+     */
+    scroll(lines) {
+        const last = /** @type {HTMLElement} */ (lines.lastElementChild);
+        const isAnswer = last.matches(".answer");
+        if (lines.clientHeight === 0 || (isAnswer && last === this.#last)) return;
+        this.#last = last;
+        lines.scrollTop = isAnswer ? last.offsetTop - lines.offsetTop : lines.scrollHeight;
     }
 
     /** The arrows of the bot's last answer, while the match stands where it stood then; else null. */

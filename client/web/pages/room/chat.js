@@ -129,7 +129,8 @@ function drawRecipientChoice() {
 }
 
 /**
- * The lines of the chat and of the log, in the order of the room's events.
+ * The lines of the chat and of the log, in the order of the room's events. What is no event follows
+ * the last one before it, in the order in which it came.
  * @param {ChatLine[]} lines
  * @param {LogLine[]} log
  * @param {Chat} chat
@@ -137,11 +138,11 @@ function drawRecipientChoice() {
  */
 function withLog(lines, log, chat) {
     const all = [
-        ...lines.map((line) => ({ v: line.v, drawn: drawLine(line, chat) })),
-        ...log.map(({ v, key, text }) => ({ v, drawn: h("p", { key, class: "event" }, text) })),
+        ...lines.map((line) => ({ v: line.v, at: 0, drawn: drawLine(line, chat) })),
+        ...log.map(({ v, at = 0, key, text }) => ({ v, at, drawn: h("p", { key, class: "event" }, text) })),
         ...(chat.extras?.drawAnswers(chat.room) ?? []),
     ];
-    return all.sort((a, b) => a.v - b.v).map(({ drawn }) => drawn);
+    return all.sort((a, b) => a.v - b.v || a.at - b.at).map(({ drawn }) => drawn);
 }
 
 /**

@@ -13,7 +13,7 @@
 
 import { h, render } from "../../shell/elements.js";
 import { headPly } from "../../shell/model.js";
-import { isOneScreen, legalMoves, permits, playerName, viewerSeat } from "./viewer.js";
+import { isOneScreen, legalMoves, offline, permits, playerName, viewerSeat } from "./viewer.js";
 import { sideName } from "../../shell/words.js";
 import {
     clockBefore,
@@ -174,7 +174,7 @@ export class RoomClock {
         if (mine === null || mine === seat || room.may === null || !permits(this.#app.model, "add_time")) return null;
         const title = `+${ADDED_S} s for your opponent`;
         const send = () => void this.#app.command({ t: "add_time", room: room.id });
-        return h("button", { key: "add-time", class: "small add-time", title, "aria-label": title, onclick: send }, `+${ADDED_S} s`);
+        return h("button", { key: "add-time", class: "small add-time", title, "aria-label": title, onclick: send, ...offline(this.#app) }, `+${ADDED_S} s`);
     }
 
     /**

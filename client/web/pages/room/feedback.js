@@ -15,7 +15,10 @@ import { isOneScreen, mySeat, viewerSeat } from "./viewer.js";
 import { historyLines, isTurnNew, logLine, presenceChanges, soundsFor, toastText, whereabouts } from "./events.js";
 import { occupantName, versus } from "../../shell/words.js";
 
-/** A line of the log, after the event with the number `v`. @typedef {{v: number, key: string, text: string}} LogLine */
+/**
+ * A line of the log, after the event with the number `v`. What is no event has its time `at`, in ms.
+ * @typedef {{v: number, key: string, text: string, at?: number}} LogLine
+ */
 
 /** Maximum number of lines in the log; older lines are dropped. */
 const MAX_LOG_LINES = 100;
@@ -152,16 +155,17 @@ export class RoomFeedback {
     #writePresence(seat, where) {
         const { room } = this.#app.model;
         if (!room?.seats[seat]) return;
-        this.#addLine(room.v, `${occupantName(room.seats[seat])} ${WHERE_TEXTS[where]}`);
+        this.#addLine(room.v, `${occupantName(room.seats[seat])} ${WHERE_TEXTS[where]}`, Date.now());
         this.#app.update();
     }
 
     /**
      * @param {number} v
      * @param {string} text
+     * @param {number} [at]
      */
-    #addLine(v, text) {
-        this.lines = [...this.lines, { v, key: `log ${this.#lineCount++}`, text }].slice(-MAX_LOG_LINES);
+    #addLine(v, text, at) {
+        this.lines = [...this.lines, { v, key: `log ${this.#lineCount++}`, text, at }].slice(-MAX_LOG_LINES);
     }
 }
 

@@ -12,8 +12,8 @@ import { registerGuest } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { isolated } from "../../shell/isolation.js";
 import { nameField } from "../../shell/frame.js";
-import { isInviting, mySeat, permits } from "./viewer.js";
-import { sideName } from "../../shell/words.js";
+import { isInviting, mySeat, offline, permits } from "./viewer.js";
+import { occupantName, sideName } from "../../shell/words.js";
 
 export class Invitation {
     #app;
@@ -58,16 +58,18 @@ export class Invitation {
      */
     #drawForHost(room, drawAiForm) {
         const seat = room.seats.indexOf(null);
+        const isOnlyOneFree = mySeat(this.#app.model) !== null;
+        const starts = isOnlyOneFree ? "as soon as your friend presses Play" : "when both seats are taken";
         return h(
             "section",
             { class: "invite card", "aria-label": "Invitation", key: "host" },
             h("h2", null, "Invite a friend"),
             this.#share.isLocal
                 ? null
-                : h("p", { class: "muted" }, `Send the link${this.#share.hasCode ? ", or let your friend scan the code" : ""}. The match starts as soon as your friend presses Play.`),
+                : h("p", { class: "muted" }, `Send the link${this.#share.hasCode ? ", or let your friend scan the code" : ""}. The match starts ${starts}.`),
             this.#share.drawLarge(),
             this.#drawHostName(),
-            h("p", { class: "muted" }, WHO_FINDS[room.description?.visibility ?? ""] ?? null),
+            h("p", { class: "muted" }, room.description?.visibility === "public" ? `Anyone in the lobby may take ${isOnlyOneFree ? "the other" : "a"} seat.` : "Only people with the link find this room."),
             permits(this.#app.model, "add_ai")
                 ? h("div", { class: "or-ai" }, h("span", { class: "muted" }, "Or put an AI here:"), drawAiForm(seat))
                 : null,
@@ -122,7 +124,7 @@ export class Invitation {
      * @param {string} clock
      */
     #drawForGuest(room, clock) {
-        const { description, seats } = room;
+        const { description, presence, seats } = room;
         const free = seats.flatMap((occupant, seat) => (occupant === null ? [seat] : []));
         const watch = () => {
             this.#isWatching = true;
@@ -138,19 +140,22 @@ export class Invitation {
         const play = free.map((seat, i) =>
             h(
                 "button",
-                { class: i === 0 ? "main large" : "large", value: seat, disabled: this.#isBusy, key: `play ${seat}` },
+                { class: i === 0 ? "main large" : "large", value: seat, disabled: this.#isBusy, ...offline(this.#app), key: `play ${seat}` },
                 free.length > 1 ? `Play ${sideName(description?.view, seat)}` : "Play",
             ),
         );
         const hint =
             free.length > 1
-                ? "Choose your side."
+                ? "Choose your side. The match starts when the other side is taken."
                 : `You play ${sideName(description?.view, free[0])}.`;
+        const other = seats.findIndex((occupant) => occupant !== null);
+        const absent = presence?.seats[other] === false && ` ${isolated(occupantName(seats[other]))} is not in the room now.`;
         return h(
             "section",
             { class: "invite card", "aria-label": "Invitation", key: "guest" },
             h("h2", null, invitationText(room)),
-            h("p", { class: "muted" }, hint, clock && ` Time for each side: ${clock}.`),
+            description?.goal && h("p", null, description.goal),
+            h("p", { class: "muted" }, hint, absent, clock && ` Time for each side: ${clock}.`),
             h(
                 "form",
                 { onsubmit: submit },
@@ -222,11 +227,6 @@ export class Invitation {
 
 /** The storage's key of whether a host was asked for a name. */
 const ASKED_KEY = "name-asked";
-/** What a host is told about who finds the room. @type {Record<string, string>} */
-const WHO_FINDS = {
-    public: "Anyone in the lobby may take the other seat.",
-    unlisted: "Only people with the link find this room.",
-};
 
 /**
  * Whether a name is one that the server gave a guest, "Guest 4711".

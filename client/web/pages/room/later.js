@@ -16,7 +16,7 @@ import { hasAi } from "../../ui/table.js";
  * browser early what a room needs.
  */
 export const PARTS = {
-    after: () => load(import("./after.js")),
+    after: () => load(import("./after.js"), "pages/room/after.css"),
     aiForm: () => load(import("./ai-form.js"), "pages/room/ai-form.css"),
     chat: () => load(import("./chat-extras.js"), "pages/room/chat-extras.css", "board/arrows.css"),
     clock: () => load(import("./clock.js"), "ui/clock/clock.css"),

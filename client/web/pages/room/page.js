@@ -17,7 +17,7 @@ import { drawChat } from "./chat.js";
 import { h } from "../../shell/elements.js";
 import { keyOf } from "../../shell/keys.js";
 import { headPly, isClosed } from "../../shell/model.js";
-import { NO_MOVES, allowsHelp, isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "./viewer.js";
+import { NO_MOVES, allowsHelp, isOneScreen, keptSeat, legalMoves, mySeat, offline, permits, viewerSeat } from "./viewer.js";
 import { drawGlassLink, drawMoves, drawStepper, plyForKey, scrollToShown } from "../../ui/moves.js";
 import { drawActions, drawSeatActions, statusText } from "./actions.js";
 import { PARTS, Part, expectedParts, neededParts } from "./later.js";
@@ -185,6 +185,7 @@ export class RoomPage {
         if (before.room?.match?.id !== room.match?.id) this.#resetForMatch();
         if (this.#shown !== null && this.#shown >= headPly(room)) this.#shown = null; // moves were taken back
         this.#sentMove.forgetUnlessOpen(room);
+        this.#parts.chat.shown?.keep(room); // a hidden page is not drawn
         const past = before.room;
         if (past !== room) {
             if (past) this.#tell((feedback) => feedback.onRoomChange(past, room));
@@ -230,8 +231,8 @@ export class RoomPage {
             this.#scrolledTo = shownKey;
             scrollToShown(list);
         }
-        const lines = document.querySelector(".chat .lines");
-        if (lines && this.#isChatAtEnd) lines.scrollTop = lines.scrollHeight;
+        const lines = /** @type {HTMLElement | null} */ (document.querySelector(".chat .lines"));
+        if (lines && this.#isChatAtEnd) this.#parts.chat.shown?.scroll(lines);
         this.#tabs.afterDraw();
         this.#parts.clock.shown?.show();
         if (room && this.#isDrawn) for (const name of expectedParts(this.#app.model, room)) this.#parts[name].request();
@@ -397,11 +398,11 @@ export class RoomPage {
                           ],
                 ),
             ),
-            over ? [this.#parts.after.shown?.drawNewcomer(room), this.#parts.after.shown?.drawScore(room)] : null,
+            over ? [this.#parts.after.shown?.drawNewcomer(room), this.#parts.after.shown?.drawScore(this.#app.model, room)] : null,
             over && room.frozen !== null && isClosed(room) ? h("p", { class: "muted" }, frozenText(room.frozen, false)) : null,
             room.match && !over ? opponent?.drawGone(room) : null,
             this.#parts.clock.shown?.drawState(room),
-            h("div", { class: "actions", key: "actions" }, drawActions(this.#app, room, this.#parts.after.shown?.drawAgain(this.#app, room), this.#feedback?.hasOfferedDraw), opponent?.drawBarring(room), this.#hints?.draw(room), opponent?.drawOffers(room, this.#parts.clock.shown?.proposedControl(room))),
+            h("fieldset", { class: "actions", key: "actions", ...offline(this.#app) }, drawActions(this.#app, room, this.#parts.after.shown?.drawAgain(this.#app, room), this.#feedback?.hasOfferedDraw), opponent?.drawBarring(room), this.#hints?.draw(room), opponent?.drawOffers(room, this.#parts.clock.shown?.proposedControl(room))),
         );
     }
 
@@ -437,6 +438,7 @@ export class RoomPage {
         };
         const send = async (/** @type {string} */ text, /** @type {"room" | "spectators"} */ to) => {
             const onAck = this.#parts.chat.shown?.onSend();
+            this.#isChatAtEnd = true;
             const ack = await this.#app.command({ t: "chat", room: room.id, text, to }, refuse);
             onAck?.(ack);
             return ack !== null;

@@ -70,6 +70,6 @@ export async function bar(app, room, other) {
     const name = occupantName(other);
     const ends = room.match && !room.match.over ? "The match ends without a result. " : "";
     const text = `${ends}${name} may watch, but not sit in this room again. Your friend can take the seat by the link.`;
-    const question = { title: `Is ${name} not whom you expect?`, text, yes: "Free the seat", no: "Keep playing" };
+    const question = { title: `Free ${name}'s seat?`, text, yes: "Free the seat", no: "Keep playing" };
     if (other && (await askToConfirm(question))) void app.command({ t: "bar", room: room.id, identity: other.identity });
 }
