@@ -313,9 +313,8 @@ export class PlyBoard extends HTMLElement {
      * @param {string} cell
      */
     #refuse(cell) {
-        void import("./choices.js")
-            .then(({ captureText }) => this.#showsHints && this.#setPrompt(captureText(this.#scene)), () => {})
-            .then(() => this.#announce(this.#prompt || `Nothing can be played on ${cell}`));
+        const say = () => this.#announce(this.#prompt || `Nothing can be played on ${cell}`);
+        void import("./choices.js").then(({ captureText }) => (this.#showsHints && this.#setPrompt(captureText(this.#scene)), say()), say);
     }
 
     #unselect() {

@@ -253,7 +253,7 @@ class FoldedPicture {
     /** @param {PicturedSearch} search */
     #drawContent(search) {
         if (this.#drawPicture) return this.#drawPicture(search);
-        return h("p", { class: "muted" }, this.#hasFailed ? "The picture could not be loaded. Close this part and open it again." : "…");
+        return h("p", { class: "muted" }, this.#hasFailed ? "The picture could not be loaded. Open this part again." : "…");
     }
 
     /** @param {boolean} isOpen */
