@@ -10,6 +10,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from client.connection import connect
+from engine.rules.registry import load_game
 from server.commands import AiSeat, OpenSeat
 from tests.support.any_game import play_by_clicks
 from tests.support.browsers import DESKTOP, PHONE, Person, people
@@ -214,6 +215,10 @@ async def propose(person: Person, game: str, minutes: str | None = None) -> None
     await person.button("Next game…").click()
     sheet = person.page.locator("dialog.next-game")
     await sheet.locator(".games label", has_text=game).click()
+    await expect(sheet.locator(".goal")).to_have_text(
+        load_game(game.lower().replace(" ", "-")).goal
+    )
+    await expect(sheet.get_by_role("option", name=", begins")).to_have_count(1)
     if minutes is not None:
         await sheet.get_by_label("Time").select_option("Other…")
         await sheet.get_by_label("Minutes").fill(minutes)

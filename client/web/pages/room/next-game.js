@@ -133,6 +133,7 @@ class NextGame {
                 h(
                     "div",
                     { class: "fields" },
+                    game.goal ? h("p", { key: "goal", class: "goal" }, game.goal) : null,
                     this.#drawSide(game, side),
                     hasAi(room.seats) && game.levels > 0 ? this.#drawLevel(game, level) : null,
                     Object.entries(game.options).map(([name, option]) =>
@@ -179,7 +180,7 @@ class NextGame {
             "label",
             { key: "side" },
             h("span", null, legend),
-            drawSelect(["0", "1"].map((each) => [each, sideName(game.view, Number(each))]), String(side), (value) =>
+            drawSelect(["0", "1"].map((each) => [each, nameOf(game, Number(each))]), String(side), (value) =>
                 this.#change({ side: Number(value) }),
             ),
         );
@@ -204,6 +205,15 @@ class NextGame {
             ),
         );
     }
+}
+
+/**
+ * The name of a side, and whether it begins.
+ * @param {GameDescription} game
+ * @param {number} seat
+ */
+function nameOf(game, seat) {
+    return `${sideName(game.view, seat)}${seat === (game.start?.turn ?? 0) ? ", begins" : ""}`;
 }
 
 /**
