@@ -1,7 +1,5 @@
 """Plays legal moves of any game: by clicks in a browser, or by typing in a terminal."""
 
-from playwright.async_api import expect
-
 from tests.support.browsers import Person
 from tests.support.pseudo_terminal import Screen
 
@@ -85,7 +83,7 @@ async def play_with_pointer(person: Person, max_moves: int) -> None:
     over = person.page.locator(".state.over")
     has_touch = bool(await person.page.evaluate("matchMedia('(pointer: coarse)').matches"))
     for _ in range(max_moves):
-        await expect(over.or_(person.page.locator("ply-board.playable"))).to_be_visible()
+        await over.or_(person.page.locator("ply-board.playable")).wait_for()
         if await over.count():
             return
         before = len(await person.moves())
@@ -103,7 +101,7 @@ async def play_with_pointer(person: Person, max_moves: int) -> None:
                 await confirm.tap()
             await person.page.wait_for_timeout(0)
         # The card of the moves may be behind another tab.
-        await expect(person.page.locator(".moves .move").nth(before)).to_be_attached()
+        await person.page.locator(".moves .move").nth(before).wait_for(state="attached")
 
 
 def play_by_typing(screen: Screen, max_moves: int) -> int:

@@ -3,10 +3,10 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from playwright.async_api import Browser, Locator, Page, expect
+from playwright.async_api import Browser, Error, Locator, Page, expect
 
 from client.connection import connect
 from server.commands import AiSeat, Create, MySeat, OpenSeat, Visibility
@@ -28,6 +28,18 @@ OPEN = """path => {
     history.pushState(null, "", path);
     dispatchEvent(new PopStateEvent("popstate"));
 }"""
+
+#: Waits until the page's title matches a pattern.
+TITLED = """pattern => new Promise((resolve) => {
+    const observer = new MutationObserver(look);
+    observer.observe(document.head, { subtree: true, childList: true, characterData: true });
+    look();
+    function look() {
+        if (!RegExp(pattern).test(document.title)) return;
+        observer.disconnect();
+        resolve();
+    }
+})"""
 
 expect.set_options(timeout=TIMEOUT_MS)
 
@@ -169,7 +181,8 @@ class Person:
                 client.new_id(), game=game, seats=seats, visibility=visibility, help=helps
             )
             room = (await client.command(create)).room
-        await self.go(f"/room/{room}")
+        is_loaded = self.page.url.startswith(self.url)
+        await (self.open if is_loaded else self.go)(f"/room/{room}")
         await self.board.wait_for()
 
     async def create_room(self) -> None:
@@ -189,15 +202,22 @@ class Person:
         )
 
     async def wait_for_turn(self) -> None:
-        """Waits for their turn."""
+        """Waits for their turn.
+
+        An `expect` alone reads the whole page for its report each time that the title differs.
+        """
+        with suppress(TimeoutError, Error):  # of a page that is loaded again in the meantime
+            async with asyncio.timeout(TIMEOUT_MS / 1000):
+                await self.page.evaluate(TITLED, TURN.pattern)
         await expect(self.page).to_have_title(TURN)
 
     async def play(self, cell: str) -> None:
         """Waits for their turn, clicks a cell and waits until the move is listed."""
         await self.wait_for_turn()
-        before = len(await self.moves())
+        listed = self.page.locator(".moves .move")
+        before = await listed.count()
         await self.cell(cell).click()
-        await expect(self.page.locator(".moves .move").nth(before)).to_be_attached()
+        await listed.nth(before).wait_for(state="attached")
 
     async def open_tab(self, name: str) -> None:
         """Opens a tab of the room; on a wide window, which has no tabs, does nothing."""
