@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numba
@@ -25,7 +25,8 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import register_pass
 from numba.core.errors import NumbaError
-from numba.core.typed_passes import NativeLowering
+from numba.core.typed_passes import NativeLowering, NopythonRewrites
+from numba.core.untyped_passes import InlineClosureLikes
 
 from engine import jit
 from engine.compiler import code_cache
@@ -107,21 +108,41 @@ class _CalleesFirst(Compiler):
         if code_cache.access() is code_cache.Access.LOAD:
             raise NotCached(f"numba has no code of {self.state.func_id.func_name} in its cache")
         getattr(self.state.func_id.func, CALLEES, lambda: None)()
-        return super().define_pipelines()
+        idle = _idle_passes(self.state.func_id.func.__code__)
+        return _replace_passes(super().define_pipelines(), dict.fromkeys(idle))
 
 
 class _InnerCompiler(_CalleesFirst):
     """Compiles a function that only other compiled code calls."""
 
     def define_pipelines(self) -> Any:
-        for pipeline in (pipelines := super().define_pipelines()):
-            pipeline.passes[:] = [
-                (_InnerLowering if step is NativeLowering else step, text)
-                for step, text in pipeline.passes
-            ]
-            pipeline._finalized = False
-            pipeline.finalize()
-        return pipelines
+        return _replace_passes(super().define_pipelines(), {NativeLowering: _InnerLowering})
+
+
+def _idle_passes(code: CodeType) -> list[type]:
+    """The passes of numba's compiler that would leave a function as it is.
+
+    Numba analyses all variables anew around each pass: these two cost a tenth of the compilation.
+    Functions of numbers have no arrays whose expressions could be fused. Only a nested function,
+    which a comprehension is too, and `functools.reduce` are inlined.
+    """
+    has_nested = any(isinstance(constant, CodeType) for constant in code.co_consts)
+    if has_nested or "reduce" in code.co_names:
+        return [NopythonRewrites]
+    return [NopythonRewrites, InlineClosureLikes]
+
+
+def _replace_passes(pipelines: list[Any], others: Mapping[type, type | None]) -> list[Any]:
+    """Puts other passes in place of some, or none; returns the pipelines."""
+    for pipeline in pipelines:
+        pipeline.passes[:] = [
+            (other, text)
+            for step, text in pipeline.passes
+            if (other := others.get(step, step)) is not None
+        ]
+        pipeline._finalized = False
+        pipeline.finalize()
+    return pipelines
 
 
 # --- compiling a game
@@ -395,8 +416,11 @@ def _check_recursive_signatures(
 
 
 def _inner_functions(template: ModuleType) -> set[str]:
-    """The functions of a template that only its other functions call."""
-    return {callee for callees in template.CALLS.values() for callee in callees}
+    """The functions of a template that only its other functions call: those that they compile
+    first, and those that have no signature by which Python could, such as the default hooks.
+    """
+    callees = {callee for callees in template.CALLS.values() for callee in callees}
+    return callees | (template_functions(template).keys() - template.SIGNATURES.keys())
 
 
 def _copy(function: FunctionType, namespace: dict[str, Any], tag: str) -> FunctionType:
