@@ -25,7 +25,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import register_pass
 from numba.core.errors import NumbaError
-from numba.core.typed_passes import NativeLowering, NopythonRewrites
+from numba.core.typed_passes import NativeLowering, NopythonRewrites, NopythonTypeInference
 from numba.core.untyped_passes import InlineClosureLikes
 
 from engine import jit
@@ -95,6 +95,51 @@ class _InnerLowering(NativeLowering):
         return super().run_pass(state)
 
 
+#: What the operators of numbers return, by the operator and the types of its arguments.
+_operator_signatures: dict[tuple[Any, ...], Any] = {}
+
+
+class _TypingContext:
+    """Numba's typing context. It resolves an operator of numbers once for the same types.
+
+    Numba would try all that the operator does with lists, texts and arrays at each place anew,
+    which is a tenth of the compilation.
+    """
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def resolve_function_type(self, function: Any, arguments: Any, keywords: Any) -> Any:
+        """The signature of a function for arguments of these types."""
+        operator = getattr(function, "typing_key", None)
+        is_of_numbers = all(isinstance(kind, types.Number | types.Boolean) for kind in arguments)
+        if keywords or not is_of_numbers or getattr(operator, "__module__", "") != "_operator":
+            return self._context.resolve_function_type(function, arguments, keywords)
+        key = operator, *arguments
+        if key not in _operator_signatures:
+            signature = self._context.resolve_function_type(function, arguments, keywords)
+            _operator_signatures[key] = signature
+        return _operator_signatures[key]
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _TypeInference(NopythonTypeInference):
+    """Numba's type inference with the operators of numbers resolved once."""
+
+    _name = "type_inference_of_numbers"
+
+    def run_pass(self, state: Any) -> Any:
+        context = state.typingctx
+        state.typingctx = _TypingContext(context)
+        try:
+            return super().run_pass(state)
+        finally:
+            state.typingctx = context
+
+
 class _CalleesFirst(Compiler):
     """Compiles the callees of a function, each with its one signature, and then the function.
 
@@ -109,7 +154,8 @@ class _CalleesFirst(Compiler):
             raise NotCached(f"numba has no code of {self.state.func_id.func_name} in its cache")
         getattr(self.state.func_id.func, CALLEES, lambda: None)()
         idle = _idle_passes(self.state.func_id.func.__code__)
-        return _replace_passes(super().define_pipelines(), dict.fromkeys(idle))
+        others = {NopythonTypeInference: _TypeInference, **dict.fromkeys(idle)}
+        return _replace_passes(super().define_pipelines(), others)
 
 
 class _InnerCompiler(_CalleesFirst):
@@ -420,7 +466,7 @@ def _inner_functions(template: ModuleType) -> set[str]:
     first, and those that have no signature by which Python could, such as the default hooks.
     """
     callees = {callee for callees in template.CALLS.values() for callee in callees}
-    return callees | (template_functions(template).keys() - template.SIGNATURES.keys())
+    return callees | (set(template_functions(template)) - set(template.SIGNATURES))
 
 
 def _copy(function: FunctionType, namespace: dict[str, Any], tag: str) -> FunctionType:
