@@ -16,7 +16,7 @@ import threading
 # pytest imports it when it reports an exception that no caller sees; two threads that do so at once
 # get a half-imported module.
 import tracemalloc  # noqa: F401
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from importlib import import_module
 from pathlib import Path
 
@@ -126,21 +126,15 @@ async def chromium(process_chromium: Browser) -> AsyncIterator[Browser]:
         await context.close()
 
 
-@pytest.fixture(autouse=True)
-def every_game_may_be_played() -> Iterator[None]:
-    """Forgets the games that this process refuses because one of their rules did not return."""
-    yield
-    refused_games.clear()
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Forgets what the test before left in this process: the games that are refused because one of
+    their rules did not return, and the flag that silences numpy's overflow warnings.
 
-
-@pytest.fixture(autouse=True)
-def numpy_warns_of_overflow() -> Iterator[None]:
-    """Clears the flag by which a command silences numpy's overflow warnings in the whole process.
-
-    A test may call such a command as a function. numpy's own setting ends with the test's context,
-    but the flag would stay.
+    A test may call a command that sets this flag as a function; numpy's own setting ends with the
+    test's context. As a hook it costs less than two fixtures of each test would.
     """
-    yield
+    refused_games.clear()
     overflow.is_ignored = False
 
 

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from types import FunctionType, ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numba
@@ -25,7 +25,8 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.compiler_machinery import register_pass
 from numba.core.errors import NumbaError
-from numba.core.typed_passes import NativeLowering
+from numba.core.typed_passes import NativeLowering, NopythonRewrites, NopythonTypeInference
+from numba.core.untyped_passes import InlineClosureLikes
 
 from engine import jit
 from engine.compiler import code_cache
@@ -94,6 +95,51 @@ class _InnerLowering(NativeLowering):
         return super().run_pass(state)
 
 
+#: What the operators of numbers return, by the operator and the types of its arguments.
+_operator_signatures: dict[tuple[Any, ...], Any] = {}
+
+
+class _TypingContext:
+    """Numba's typing context. It resolves an operator of numbers once for the same types.
+
+    Numba would try all that the operator does with lists, texts and arrays at each place anew,
+    which is a tenth of the compilation.
+    """
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._context, name)
+
+    def resolve_function_type(self, function: Any, arguments: Any, keywords: Any) -> Any:
+        """The signature of a function for arguments of these types."""
+        operator = getattr(function, "typing_key", None)
+        is_of_numbers = all(isinstance(kind, types.Number | types.Boolean) for kind in arguments)
+        if keywords or not is_of_numbers or getattr(operator, "__module__", "") != "_operator":
+            return self._context.resolve_function_type(function, arguments, keywords)
+        key = operator, *arguments
+        if key not in _operator_signatures:
+            signature = self._context.resolve_function_type(function, arguments, keywords)
+            _operator_signatures[key] = signature
+        return _operator_signatures[key]
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class _TypeInference(NopythonTypeInference):
+    """Numba's type inference with the operators of numbers resolved once."""
+
+    _name = "type_inference_of_numbers"
+
+    def run_pass(self, state: Any) -> Any:
+        context = state.typingctx
+        state.typingctx = _TypingContext(context)
+        try:
+            return super().run_pass(state)
+        finally:
+            state.typingctx = context
+
+
 class _CalleesFirst(Compiler):
     """Compiles the callees of a function, each with its one signature, and then the function.
 
@@ -107,21 +153,42 @@ class _CalleesFirst(Compiler):
         if code_cache.access() is code_cache.Access.LOAD:
             raise NotCached(f"numba has no code of {self.state.func_id.func_name} in its cache")
         getattr(self.state.func_id.func, CALLEES, lambda: None)()
-        return super().define_pipelines()
+        idle = _idle_passes(self.state.func_id.func.__code__)
+        others = {NopythonTypeInference: _TypeInference, **dict.fromkeys(idle)}
+        return _replace_passes(super().define_pipelines(), others)
 
 
 class _InnerCompiler(_CalleesFirst):
     """Compiles a function that only other compiled code calls."""
 
     def define_pipelines(self) -> Any:
-        for pipeline in (pipelines := super().define_pipelines()):
-            pipeline.passes[:] = [
-                (_InnerLowering if step is NativeLowering else step, text)
-                for step, text in pipeline.passes
-            ]
-            pipeline._finalized = False
-            pipeline.finalize()
-        return pipelines
+        return _replace_passes(super().define_pipelines(), {NativeLowering: _InnerLowering})
+
+
+def _idle_passes(code: CodeType) -> list[type]:
+    """The passes of numba's compiler that would leave a function as it is.
+
+    Numba analyses all variables anew around each pass: these two cost a tenth of the compilation.
+    Functions of numbers have no arrays whose expressions could be fused. Only a nested function,
+    which a comprehension is too, and `functools.reduce` are inlined.
+    """
+    has_nested = any(isinstance(constant, CodeType) for constant in code.co_consts)
+    if has_nested or "reduce" in code.co_names:
+        return [NopythonRewrites]
+    return [NopythonRewrites, InlineClosureLikes]
+
+
+def _replace_passes(pipelines: list[Any], others: Mapping[type, type | None]) -> list[Any]:
+    """Puts other passes in place of some, or none; returns the pipelines."""
+    for pipeline in pipelines:
+        pipeline.passes[:] = [
+            (other, text)
+            for step, text in pipeline.passes
+            if (other := others.get(step, step)) is not None
+        ]
+        pipeline._finalized = False
+        pipeline.finalize()
+    return pipelines
 
 
 # --- compiling a game
@@ -395,8 +462,11 @@ def _check_recursive_signatures(
 
 
 def _inner_functions(template: ModuleType) -> set[str]:
-    """The functions of a template that only its other functions call."""
-    return {callee for callees in template.CALLS.values() for callee in callees}
+    """The functions of a template that only its other functions call: those that they compile
+    first, and those that have no signature by which Python could, such as the default hooks.
+    """
+    callees = {callee for callees in template.CALLS.values() for callee in callees}
+    return callees | (set(template_functions(template)) - set(template.SIGNATURES))
 
 
 def _copy(function: FunctionType, namespace: dict[str, Any], tag: str) -> FunctionType:

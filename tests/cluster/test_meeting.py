@@ -55,30 +55,24 @@ async def until_all_have_met(running: Cluster) -> None:
             await asyncio.sleep(0.2)
 
 
-@pytest.mark.timeout(600)
-@pytest.mark.parametrize("kills", [1, pytest.param(40, marks=pytest.mark.long)])
-async def test_players_meet_on_one_node(tmp_path: Path, kills: int) -> None:
-    """Each room is on one node, with one socket for each player. When nodes die, no acknowledged
-    command is lost or doubled, and each client sees every event once and in order.
-    """
+async def play_while_nodes_die(running: Cluster, kills: int) -> None:
+    """Plays in all rooms until that many nodes have died; checks the logs."""
     journal, stop = Journal(), asyncio.Event()
-    async with cluster(tmp_path, nodes=3, workers=0, settings=SETTINGS, forks=True) as running:
-        await wait_for_all_nodes(running)
-        async with asyncio.TaskGroup() as playing:
-            for number in range(ROOMS):
-                match = two_people(running.url, "sticks", LONG_STICKS, journal, 2 * number, stop)
-                playing.create_task(match)
-            await until_all_have_met(running)
-            for kill in range(kills):
-                node = running.nodes[kill % len(running.nodes)]
-                await node.kill()
-                await journal.wait_for_acks(ACKS)
-                await node.start()
-                await journal.wait_for_acks(ACKS)
-            stop.set()
-        logs = await read_postgres_logs(running.postgres, DATABASE)
-        assert len(logs) == ROOMS
-        assert journal.violations(logs) == []
+    async with asyncio.TaskGroup() as playing:
+        for number in range(ROOMS):
+            match = two_people(running.url, "sticks", LONG_STICKS, journal, 2 * number, stop)
+            playing.create_task(match)
+        await until_all_have_met(running)
+        for kill in range(kills):
+            node = running.nodes[kill % len(running.nodes)]
+            await node.kill()
+            await journal.wait_for_acks(ACKS)
+            await node.start()
+            await journal.wait_for_acks(ACKS)
+        stop.set()
+    logs = await read_postgres_logs(running.postgres, DATABASE)
+    assert len(logs) == ROOMS
+    assert journal.violations(logs) == []
 
 
 def record_sockets(person: Person, first_closed: asyncio.Event) -> list[WebSocket]:
@@ -94,32 +88,45 @@ def record_sockets(person: Person, first_closed: asyncio.Event) -> list[WebSocke
     return sockets
 
 
+async def play_in_browsers(running: Cluster, ada: Person, bob: Person) -> None:
+    """Plays a move on the page that created the room, which the other page shows; checks which
+    sockets both have opened.
+    """
+    first_closed = asyncio.Event()
+    of_ada = record_sockets(ada, first_closed)
+    await ada.create("Tic-tac-toe", "A friend", side="begins")
+    async with asyncio.timeout(60):
+        await first_closed.wait()
+    await bob.page.goto("about:blank")  # his first page may still open its socket
+    of_bob = record_sockets(bob, asyncio.Event())
+    await bob.page.goto(ada.page.url)
+    await bob.button("Sit here").click()
+    await ada.wait_for_turn()
+    await ada.play("b2")
+    await bob.wait_for_turn()
+    room = ada.page.url.rpartition("/")[2]
+    address = f"{running.url.replace('http', 'ws', 1)}/ws"
+    assert [socket.url for socket in of_ada] == [address, f"{address}?room={room}"]
+    assert [socket.url for socket in of_bob] == [f"{address}?room={room}"]
+    assert not of_ada[1].is_closed()
+
+
 @pytest.mark.browser
-@pytest.mark.timeout(300)
-async def test_browsers_change_to_a_socket_of_their_room(tmp_path: Path) -> None:
-    """The page that creates a room changes to a socket of the room; a page that is opened by its
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kills", [1, pytest.param(40, marks=pytest.mark.long)])
+async def test_players_meet_on_one_node(tmp_path: Path, kills: int) -> None:
+    """Each room is on one node, with one socket for each player. When nodes die, no acknowledged
+    command is lost or doubled, and each client sees every event once and in order.
+
+    The page that creates a room changes to a socket of the room; a page that is opened by its
     link has only that socket. Moves reach both.
     """
-    async with (
-        cluster(tmp_path, nodes=2, workers=0, settings=SETTINGS, forks=True) as running,
-        open_chromium() as chromium,
-        people(chromium, running.url, DESKTOP, DESKTOP) as (ada, bob),
-    ):
-        first_closed = asyncio.Event()
-        of_ada = record_sockets(ada, first_closed)
+    async with cluster(tmp_path, nodes=3, workers=0, settings=SETTINGS, forks=True) as running:
         await wait_for_all_nodes(running)
-        await ada.create("Tic-tac-toe", "A friend", side="begins")
-        async with asyncio.timeout(60):
-            await first_closed.wait()
-        await bob.page.goto("about:blank")  # his first page may still open its socket
-        of_bob = record_sockets(bob, asyncio.Event())
-        await bob.page.goto(ada.page.url)
-        await bob.button("Sit here").click()
-        await ada.wait_for_turn()
-        await ada.play("b2")
-        await bob.wait_for_turn()
-        room = ada.page.url.rpartition("/")[2]
-        address = f"{running.url.replace('http', 'ws', 1)}/ws"
-        assert [socket.url for socket in of_ada] == [address, f"{address}?room={room}"]
-        assert [socket.url for socket in of_bob] == [f"{address}?room={room}"]
-        assert not of_ada[1].is_closed()
+        await play_while_nodes_die(running, kills)
+        await wait_for_all_nodes(running)
+        async with (
+            open_chromium() as chromium,
+            people(chromium, running.url, DESKTOP, DESKTOP) as (ada, bob),
+        ):
+            await play_in_browsers(running, ada, bob)

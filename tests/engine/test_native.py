@@ -186,8 +186,11 @@ def test_a_folder_of_another_user_is_not_used(
 
 
 def test_an_edited_game_is_compiled_again(plug_in: Callable[[str, str], Path]) -> None:
-    """Edited rules are compiled again, and undoing the edit restores the digest and the score."""
-    edits = (SOURCE, SOURCE.replace("return 0\n", "return 17\n"), SOURCE)
+    """Edited rules are compiled again, and undoing the edit restores the digest and the score. The
+    edit has a nested function with a variable of the outer one, which is inlined.
+    """
+    nested = "n = lsb(s[0] | ONE)\n    def plus(m):\n        return n + m\n    return plus(17)\n"
+    edits = (SOURCE, SOURCE.replace("return 0\n", nested), SOURCE)
     scores = []
     digests = []
     for source in edits:
