@@ -31,7 +31,7 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
         yield server
 
 
-#: The words of games' names that are cut, or wider than their box, when each game is the chosen one.
+#: The words of games' names that are cut or too wide when each game is the chosen one.
 CUT_NAMES = r"""(sheet) => [...sheet.querySelectorAll(".games span")].flatMap((box) => {
     box.style.fontWeight = 600;
     const text = box.lastChild;
