@@ -74,6 +74,8 @@ cluster: $(VENV)/.dev ## start a cluster like that of docker-compose.yml, withou
 
 .PHONY: test
 test: check system ## set up, check, then run all tests, some in a real Chromium
+	@# Once, in place of once in each process of the tests.
+	@$(BIN)/python -m compileall -q -j 0 client engine server tests
 	@echo "Running all tests ..."
 	@$(BIN)/python -m pytest -m "not long" -n auto --dist loadscope --no-loadscope-reorder $(PYTEST_ARGS)
 
