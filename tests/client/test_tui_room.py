@@ -133,7 +133,7 @@ async def test_an_evening_in_one_room() -> None:
         await screen.link.send(answer)
         await screen.shows("Play b2.", "   A  ", "   B  ")
         # Moves that its text numbers have their numbers.
-        await screen.link.send(answer | {"text": "The best moves: 1. b2; 2. c3"})
+        await screen.link.send(answer | {"text": "The best moves: 1) b2; 2) c3"})
         await screen.shows("The best moves:", "   1  ", "   2  ")
         await screen.hides("   A  ", "   B  ")
         await screen.type("b2")

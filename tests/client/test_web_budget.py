@@ -21,7 +21,7 @@ ROOM_WITH_PART_BYTES = {
     "chat": 67_000,
     "clock": 68_400,
     "invitation": 65_700,
-    "opponent": 65_900,
+    "opponent": 66_000,
     "thinking": 69_000,
 }
 #: What the first load of a match in a frame may take.

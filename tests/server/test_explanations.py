@@ -286,10 +286,10 @@ def test_a_hint_says_when_every_move_loses(says: str, length: str, expected: str
     best = Verdict(text="d", chance=0, forced="loss", says=says, length=length)
     assert english.best_move(best).startswith(f"Every move loses here. {expected}")
     assert "best move is" not in english.best_move(best)
-    assert english.best_moves([best, best]).startswith("Every move loses here. The best moves:\n1.")
+    assert english.best_moves([best, best]).startswith("Every move loses here. The best moves:\n1)")
     even = Verdict(text="d", chance=50)
     assert english.best_move(even).startswith("The best move is d: ")
-    assert english.best_moves([even, even]).startswith("The best moves:\n1.")
+    assert english.best_moves([even, even]).startswith("The best moves:\n1)")
 
 
 def test_a_hint_says_when_no_move_stands_out() -> None:

@@ -256,7 +256,7 @@ async def test_the_hint_button_helps_step_by_step() -> None:
             texts.append((await room.answer_about("hint", since))["text"])
         assert texts[0].startswith("Look at the white ")
         assert texts[1].startswith("The best move is ")
-        assert texts[2].startswith("The best moves:\n1. ")
+        assert texts[2].startswith("The best moves:\n1) ")
         assert len(room.engines.asks) == 1
 
 

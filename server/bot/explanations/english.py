@@ -182,7 +182,7 @@ def _held_out(best: Verdict) -> str:
 def best_moves(verdicts: Sequence[Verdict]) -> str:
     """The best moves of a position, one in each line, the best one first."""
     lines = [
-        f"{number}. {each.text}: {each.says or verdict_text(each)}"
+        f"{number}) {each.text}: {each.says or verdict_text(each)}"
         f"{f', then {each.line}' if each.line else ''}"
         for number, each in enumerate(verdicts, 1)
         if each.chance is not None

@@ -80,7 +80,7 @@ test("players who join, leave or abort are logged, and the other player is told"
     ]);
     assertEqual(textsOf({ kind: "seat_left", seat: 1 }).slice(0, 2), [
         ["Ben left the seat", "Ben left the seat"],
-        ["You left the seat", null],
+        ["Your seat is free", null],
     ]);
     const ai = { identity: "ai", name: "AI level 1", kind: "ai", level: 1 };
     assertEqual(textsOf({ kind: "seat_taken", seat: 1, occupant: ai }, { seats: [ADA, null] })[0], [

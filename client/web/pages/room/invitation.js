@@ -96,7 +96,7 @@ export class Invitation {
                 "label",
                 null,
                 h("span", null, "Your name, as your friend sees it"),
-                this.#drawNameField(isMadeName(name) ? "" : name, save),
+                this.#drawNameField(isMadeName(name) ? "" : name, save, name),
             ),
             h("button", { disabled: this.#isBusy }, this.#isSaved ? "Saved" : "Save"),
             this.#refusal ? h("p", { class: "refusal", role: "alert", id: "name-refusal" }, this.#refusal) : null,
@@ -174,8 +174,9 @@ export class Invitation {
     /**
      * @param {string} value
      * @param {((event: Event) => void) | null} [onchange]
+     * @param {string | null} [placeholder] the name that an empty field leaves
      */
-    #drawNameField(value, onchange = null) {
+    #drawNameField(value, onchange = null, placeholder = null) {
         // Not when it is left: the button under the pointer would move away before the click.
         const clearRefusal = () => {
             if (!this.#refusal && !this.#isSaved) return;
@@ -185,6 +186,7 @@ export class Invitation {
         };
         return h("input", {
             ...nameField(value, clearRefusal),
+            placeholder,
             "aria-invalid": this.#refusal ? "true" : null,
             "aria-describedby": this.#refusal ? "name-refusal" : null,
             onchange,
