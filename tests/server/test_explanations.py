@@ -289,6 +289,7 @@ def test_a_hint_says_when_every_move_loses(says: str, length: str, expected: str
     assert english.best_moves([best, best]).startswith("Every move loses here. The best moves:\n1)")
     even = Verdict(text="d", chance=50)
     assert english.best_move(even).startswith("The best move is d: ")
+    assert english.best_move(even, are_equal=True).startswith("d is as good as any: ")
     assert english.best_moves([even, even]).startswith("The best moves:\n1)")
 
 

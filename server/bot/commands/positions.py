@@ -80,7 +80,7 @@ def best(ask: Ask) -> Answer | Search:
     """Shows the best move with an arrow."""
 
     def answer(findings: Findings) -> Answer:
-        text = english.best_move(findings.best)
+        text = english.best_move(findings.best, are_equal=findings.are_equal)
         shown = Answer(text, arrows=findings.arrows(count=1), candidates=findings.candidates[:1])
         return with_turn(findings, ask.viewer.seat, shown)
 
@@ -146,7 +146,7 @@ def hint_answer(findings: Findings, what: str) -> Answer:
             marks = [Arrow(each.cells) for each in in_order if each.cells]
         return Answer(text, arrows=tuple(marks))
     if what == "move":
-        text = english.best_move(findings.best)
+        text = english.best_move(findings.best, are_equal=findings.are_equal)
         return Answer(text, arrows=findings.arrows(count=1), candidates=findings.candidates[:1])
     text = english.best_moves(findings.verdicts)
     return Answer(text, arrows=findings.arrows(), candidates=findings.candidates)

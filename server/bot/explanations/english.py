@@ -160,11 +160,13 @@ def evaluation(side: str, best: Verdict) -> str:
     return f"{side} to move {best.says or f'has {_with_judgement(best)}'}."
 
 
-def best_move(best: Verdict) -> str:
-    """The sentences about the best move of a position."""
+def best_move(best: Verdict, *, are_equal: bool = False) -> str:
+    """The sentences about the best move of a position. Others may be as good as it."""
     expected = f" After it, {best.line} is expected." if best.line else ""
     if best.forced == "loss":
         return f"{EVERY_MOVE_LOSES} {_held_out(best)}.{expected}"
+    if are_equal:
+        return f"{best.text} is as good as any: {_judged(best)}.{expected}"
     return f"The best move is {best.text}: {_judged(best)}.{expected}"
 
 
