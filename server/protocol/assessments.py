@@ -63,8 +63,8 @@ class Assessment(Struct, frozen=True, omit_defaults=True, kw_only=True):
     - `work` says in one or two sentences how much the search cut off: "3,863 branches cut off, 91 %
       of them by the first move tried. Answered from memory 1,640 times." It is empty where nothing
       counts that.
-    - `note` is a sentence about the move that was played, if a level chose it by looking one move
-      ahead and did not find it best: "Level 1 was careless here on purpose."
+    - `note` is a sentence about the move that was played, if a level did not find it best: "Level 1
+      was careless here on purpose.", "Level 3 chose among moves that it found nearly as good."
     """
 
     sentence: str

@@ -355,6 +355,19 @@ def careless_note(
     return f"Level {level} looked one move ahead here, on purpose."
 
 
+def choice_note(
+    game: Game, level: int | None, seed: int, digest: str, report: SearchReport, move: str
+) -> str:
+    """A sentence for a move that is not the best one that the level found: why it was chosen; ""
+    for any other. The arguments are those of `careless_note`.
+    """
+    if note := careless_note(game, level, seed, digest, report, move):
+        return note
+    if level is None or not report.depth or not report.pv or move in ("", report.pv[0]):
+        return ""
+    return f"Level {level} chose among moves that it found nearly as good."
+
+
 def line_text(position: Position, ply: int, tokens: Sequence[str]) -> str:
     """The moves after the first, with their numbers, as far as the rules can play them."""
     words: list[str] = []

@@ -13,7 +13,7 @@ from server.events import Configured, Created, Occupant, Started, parse_event_bo
 from server.ids import MatchId
 from server.ports import Ports
 from server.protocol.assessments import Assessment
-from server.protocol.wording import StoredThought, Wording, careless_note, with_mean
+from server.protocol.wording import StoredThought, Wording, choice_note, with_mean
 from server.rooms.permissions import help_while_running
 from server.rooms.refusals import HELP_BETWEEN_PEOPLE
 from server.rooms.thinking import AFTER, reason_while_running, search_seed
@@ -200,5 +200,5 @@ def _assess(
     level = seats[turn].level if turn < len(seats) and not report.warming else None
     report = with_mean(report, seats[turn].persona if turn < len(seats) else None)
     seed = search_seed(match.match, thought.ply)
-    note = careless_note(position.game, level, seed, position.digest(), report, report.move)
+    note = choice_note(position.game, level, seed, position.digest(), report, report.move)
     return Wording(position, thought.ply).assessment(report, note)

@@ -24,6 +24,7 @@ from server.protocol.wording import (
     Wording,
     bounded_percent,
     careless_note,
+    choice_note,
     says,
     with_mean,
     work_text,
@@ -330,6 +331,23 @@ def test_a_careless_move_is_named_exactly_where_the_level_slipped() -> None:
             assert note(level, seed, "a6", msgspec.structs.replace(report, depth=depth)) == ""
     assert note(None, 1, "a6") == "", "a persona is never careless"
     assert note(8, 1, "a6") == ""
+
+
+def test_a_move_that_was_not_the_best_one_has_its_reason() -> None:
+    """A level that did not play its best move was careless, or took one that is nearly as good."""
+    game = load_game("chess")
+    report = StoredThought(depth=5, score=90, pv=("e5",), moves=(RootMove("e5", 90),))
+    nearly = "Level 3 chose among moves that it found nearly as good."
+    shallow = msgspec.structs.replace(report, depth=1)
+    notes = set()
+    for seed in range(100):
+        assert choice_note(game, 3, seed, "digest", report, "e5") == ""
+        assert choice_note(game, 3, seed, "digest", report, "d5") == nearly
+        assert choice_note(game, None, seed, "digest", report, "d5") == "", "a persona has no level"
+        notes.add(choice_note(game, 3, seed, "digest", shallow, "d5"))
+    assert notes == {nearly, "Level 3 looked one move ahead here, on purpose."}
+    at_random = msgspec.structs.replace(report, depth=0)
+    assert choice_note(game, 1, 1, "digest", at_random, "d5") == ""
 
 
 def test_a_search_with_units_of_its_own_has_no_chance() -> None:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from server.protocol import messages as wire
 from server.protocol.assessments import Assessment
 from server.protocol.outbound import Outbound
-from server.protocol.wording import Wording, careless_note
+from server.protocol.wording import Wording, choice_note
 from server.rooms.model import Match, Room
 from server.rooms.thinking import ALL, reason_to_withhold, search_seed
 from server.runtime.followers.followers import Followers
@@ -92,7 +92,7 @@ class ThinkingFeed:
         note = ""
         if thinking.state == "done" and not thinking.warming:
             level, seed = match.seats[thinking.seat].level, search_seed(match.id, match.ply)
-            note = careless_note(
+            note = choice_note(
                 match.position.game, level, seed, match.digest, thinking, thinking.played
             )  # fmt: skip
         return self._wording.assessment(thinking, note)
