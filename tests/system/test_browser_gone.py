@@ -108,7 +108,7 @@ async def test_the_win_is_claimed_with_the_keyboard_once_it_may_be(
         await expect(gone).to_have_text("Bob has gone. You may claim the match after your move.")
         await ada.play("b1")
         await ada.button("Claim the win").press("Enter")
-        await expect(ada.status).to_have_text("You won: Noughts left the match")
+        await expect(ada.status).to_have_text("You won: Bob left the match")
         await expect(ada.page.get_by_role("link", name="Replay", exact=True)).to_be_visible()
 
 

@@ -453,13 +453,12 @@ function drawFocus({ byId, isUpright }, cell) {
  * @param {Scene} scene
  */
 function drawLabels({ labels }, scene) {
-    const { last } = markedCells(scene);
     const pieces = scene.position?.pieces ?? {};
     return h(
         "g",
         { class: "labels", "aria-hidden": "true" },
         labels.map(({ x, y, text, size, inside }) =>
-            h("text", { x, y, dy: inside ? ".8em" : ".28em", "--size": `${(0.6 * size).toFixed(2)}px`, class: inside ? ["inside", text in pieces && "taken", last?.includes(text) && "on-last"] : null }, text),
+            h("text", { x, y, dy: inside ? ".8em" : ".28em", "--size": `${(0.6 * size).toFixed(2)}px`, class: inside ? ["inside", text in pieces && "taken"] : null }, text),
         ),
     );
 }

@@ -209,8 +209,8 @@ export function resultText(over, board, nameOf = (seat) => sideName(board, seat)
 }
 
 /**
- * The result of a match with its reason: "You lost 3 to 5: you resigned", for a spectator "Red wins:
- * Blue resigned"; "The match was aborted".
+ * The result of a match with its reason: "You lost 3 to 5: you resigned", "You won: Ben resigned", for a
+ * spectator "Red wins: Blue resigned"; "The match was aborted".
  * @param {MatchResult} over
  * @param {BoardView | null | undefined} board
  * @param {number | null} [seat] the viewer's seat
@@ -221,8 +221,9 @@ export function resultSentence(over, board, seat = null, nameOf) {
     if (how === "abort") return "The match was aborted";
     if (seat === null || winner === null) return `${resultText(over, board, nameOf)}: ${reason}`;
     const points = pointsSuffix(over, seat);
-    if (winner === seat) return `You won${points}: ${reason}`;
-    return `You lost${points}: ${how === "resign" ? "you resigned" : how === "flag" ? "out of time" : reason}`;
+    const told = nameOf ? reason.replace(sideName(board, 1 - seat), () => nameOf(1 - seat)) : reason;
+    if (winner === seat) return `You won${points}: ${told}`;
+    return `You lost${points}: ${how === "resign" ? "you resigned" : how === "flag" ? "out of time" : told}`;
 }
 
 /**

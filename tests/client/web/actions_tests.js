@@ -211,11 +211,11 @@ test("a player reads a result as their own, and a spectator reads who won", () =
     assertEqual(text(null, [ADA, BEN]), "Draw: four in a row");
     const resigned = { how: "resign", reason: "Red resigned" };
     assertEqual(text(1, [ADA, BEN], resigned), "You lost: you resigned");
-    assertEqual(text(1, [BEN, ADA], resigned), "You won: Red resigned");
+    assertEqual(text(1, [BEN, ADA], resigned), "You won: Ben resigned");
     assertEqual(text(1, [BEN, AI], resigned), "Yellow wins: Red resigned");
     const fallen = { how: "flag", reason: "Red ran out of time" };
     assertEqual(text(1, [ADA, BEN], fallen), "You lost: out of time");
-    assertEqual(text(1, [BEN, ADA], fallen), "You won: Red ran out of time");
+    assertEqual(text(1, [BEN, ADA], fallen), "You won: Ben ran out of time");
     // Who sat down after the match has not won it.
     const over = { winner: 0, how: "board", reason: "four in a row" };
     const newcomer = roomWith({ may: [], seats: [ADA, BEN], match: { over, seats: [{ identity: "cyd", name: "Cyd" }, BEN] } });

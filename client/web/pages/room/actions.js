@@ -25,8 +25,8 @@ export function statusText(model, room) {
     const board = room.description?.view;
     if (isBarred(model) && isInviting(room)) return BARRED_TEXT;
     if (match?.over) {
-        const nameOf = isOneScreen(room) ? (/** @type {number} */ seat) => playerName(room, seat) : undefined;
-        return resultSentence(match.over, board, resultSeat(model), nameOf);
+        const mine = resultSeat(model);
+        return resultSentence(match.over, board, mine, mine !== null || isOneScreen(room) ? playerName.bind(null, room) : undefined);
     }
     if (room.frozen) return frozenText(room.frozen, match !== null);
     if (!match) {
