@@ -1022,7 +1022,11 @@ def _letters(answer: Answer) -> dict[str, str]:
     """The signs on the cells of an answer's arrows: the numbers that its text has for them, else
     letters.
     """
-    has_numbers = all(f"{n}) " in answer.text for n in range(1, min(len(answer.arrows), 9) + 1))
+    # A server of an earlier version writes "1. d4".
+    has_numbers = all(
+        f"{n}) " in answer.text or f"{n}. " in answer.text
+        for n in range(1, min(len(answer.arrows), 9) + 1)
+    )
     first = "1" if has_numbers and len(answer.arrows) < 10 else "A"
     return {
         cell: chr(ord(first) + index)

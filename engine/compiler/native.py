@@ -15,7 +15,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, reduce
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -95,7 +95,7 @@ class _InnerLowering(NativeLowering):
         return super().run_pass(state)
 
 
-#: What the operators of numbers return, by the operator and the types of its arguments.
+#: What the operators of numbers return, by numba's type of the operator and those of its arguments.
 _operator_signatures: dict[tuple[Any, ...], Any] = {}
 
 
@@ -118,11 +118,12 @@ class _TypingContext:
         is_of_numbers = all(isinstance(kind, types.Number | types.Boolean) for kind in arguments)
         if keywords or not is_of_numbers or getattr(operator, "__module__", "") != "_operator":
             return self._context.resolve_function_type(function, arguments, keywords)
-        key = operator, *arguments
-        if key not in _operator_signatures:
+        key = function, *arguments
+        signature = _operator_signatures.get(key)
+        if signature is None:
             signature = self._context.resolve_function_type(function, arguments, keywords)
             _operator_signatures[key] = signature
-        return _operator_signatures[key]
+        return signature
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -153,7 +154,7 @@ class _CalleesFirst(Compiler):
         if code_cache.access() is code_cache.Access.LOAD:
             raise NotCached(f"numba has no code of {self.state.func_id.func_name} in its cache")
         getattr(self.state.func_id.func, CALLEES, lambda: None)()
-        idle = _idle_passes(self.state.func_id.func.__code__)
+        idle = _idle_passes(self.state.func_id.func)
         others = {NopythonTypeInference: _TypeInference, **dict.fromkeys(idle)}
         return _replace_passes(super().define_pipelines(), others)
 
@@ -165,15 +166,20 @@ class _InnerCompiler(_CalleesFirst):
         return _replace_passes(super().define_pipelines(), {NativeLowering: _InnerLowering})
 
 
-def _idle_passes(code: CodeType) -> list[type]:
+def _idle_passes(function: FunctionType) -> list[type]:
     """The passes of numba's compiler that would leave a function as it is.
 
     Numba analyses all variables anew around each pass: these two cost a tenth of the compilation.
     Functions of numbers have no arrays whose expressions could be fused. Only a nested function,
-    which a comprehension is too, and `functools.reduce` are inlined.
+    which most comprehensions are too, and `functools.reduce` are inlined.
     """
+    code = function.__code__
     has_nested = any(isinstance(constant, CodeType) for constant in code.co_consts)
-    if has_nested or "reduce" in code.co_names:
+    reduces = (
+        "reduce",
+        *(name for name in code.co_names if function.__globals__.get(name) is reduce),
+    )
+    if has_nested or {*reduces} & {*code.co_names}:
         return [NopythonRewrites]
     return [NopythonRewrites, InlineClosureLikes]
 

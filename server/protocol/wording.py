@@ -363,7 +363,13 @@ def choice_note(
     """
     if note := careless_note(game, level, seed, digest, report, move):
         return note
-    if level is None or not report.depth or not report.pv or move in ("", report.pv[0]):
+    if level is None or not 1 <= level <= game.levels or not report.depth or not report.pv:
+        return ""
+    worst = best_of(report).score - level_of(game, level).margin
+    is_near = any(
+        each.move == move and each.bound == "exact" and each.score > worst for each in report.moves
+    )
+    if move == report.pv[0] or not is_near:
         return ""
     return f"Level {level} chose among moves that it found nearly as good."
 

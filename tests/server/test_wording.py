@@ -336,13 +336,16 @@ def test_a_careless_move_is_named_exactly_where_the_level_slipped() -> None:
 def test_a_move_that_was_not_the_best_one_has_its_reason() -> None:
     """A level that did not play its best move was careless, or took one that is nearly as good."""
     game = load_game("chess")
-    report = StoredThought(depth=5, score=90, pv=("e5",), moves=(RootMove("e5", 90),))
+    margin = level_of(game, 3).margin
+    moves = (RootMove("e5", 90), RootMove("d5", 91 - margin), RootMove("a6", 90 - margin))
+    report = StoredThought(depth=5, score=90, pv=("e5",), moves=moves)
     nearly = "Level 3 chose among moves that it found nearly as good."
     shallow = msgspec.structs.replace(report, depth=1)
     notes = set()
     for seed in range(100):
         assert choice_note(game, 3, seed, "digest", report, "e5") == ""
         assert choice_note(game, 3, seed, "digest", report, "d5") == nearly
+        assert choice_note(game, 3, seed, "digest", report, "a6") == ""
         assert choice_note(game, None, seed, "digest", report, "d5") == "", "a persona has no level"
         notes.add(choice_note(game, 3, seed, "digest", shallow, "d5"))
     assert notes == {nearly, "Level 3 looked one move ahead here, on purpose."}

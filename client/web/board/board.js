@@ -314,7 +314,7 @@ export class PlyBoard extends HTMLElement {
      */
     #refuse(cell) {
         const say = () => this.#announce(this.#prompt || `Nothing can be played on ${cell}`);
-        void import("./choices.js").then(({ captureText }) => (this.#showsHints && this.#setPrompt(captureText(this.#scene)), say()), say);
+        void import("./choices.js").then(({ captureText }) => this.#showsHints && (this.#setPrompt(captureText(this.#scene)), say()), say);
     }
 
     #unselect() {

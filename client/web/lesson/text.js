@@ -16,8 +16,8 @@ const [LONG_TEXT, SHOWN_TEXT] = [500, 240];
  * @returns {VNode}
  */
 export function drawText({ page }) {
-    const shown = page.length > LONG_TEXT ? page.slice(0, SHOWN_TEXT + page.slice(SHOWN_TEXT).search(/(?<=[.:?!])\s|$/)) : page;
-    const rest = page.slice(shown.length);
+    const shown = page.length > LONG_TEXT ? page.slice(0, SHOWN_TEXT + page.slice(SHOWN_TEXT).search(/(?<=[.?!])\s|$/)) : page;
+    const rest = page.slice(shown.length).trimStart();
     return h(
         "div",
         { class: "lesson-text" },

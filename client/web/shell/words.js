@@ -202,7 +202,8 @@ export function pointsSuffix({ points }, seat) {
 export function resultText(over, board, nameOf = (seat) => sideName(board, seat)) {
     if (over.winner !== null) {
         const name = nameOf(over.winner);
-        return `${name} ${name.endsWith("s") ? "win" : "wins"}${pointsSuffix(over, over.winner)}`;
+        const isPlural = name.endsWith("s") && name === sideName(board, over.winner);
+        return `${name} win${isPlural ? "" : "s"}${pointsSuffix(over, over.winner)}`;
     }
     if (isDraw(over)) return `Draw${pointsSuffix(over, 0)}`;
     return NO_RESULT_TEXTS[over.how] ?? "Match over";
@@ -217,13 +218,15 @@ export function resultText(over, board, nameOf = (seat) => sideName(board, seat)
  * @param {(seat: number) => string} [nameOf] as of `resultText`
  */
 export function resultSentence(over, board, seat = null, nameOf) {
-    const { how, winner, reason } = over;
+    const { how, winner } = over;
     if (how === "abort") return "The match was aborted";
+    const rename = (/** @type {string} */ text, /** @type {number} */ each) =>
+        each === seat || !nameOf ? text : text.replace(sideName(board, each), () => nameOf(each));
+    const reason = [0, 1].reduce(rename, over.reason);
     if (seat === null || winner === null) return `${resultText(over, board, nameOf)}: ${reason}`;
     const points = pointsSuffix(over, seat);
-    const told = nameOf ? reason.replace(sideName(board, 1 - seat), () => nameOf(1 - seat)) : reason;
-    if (winner === seat) return `You won${points}: ${told}`;
-    return `You lost${points}: ${how === "resign" ? "you resigned" : how === "flag" ? "out of time" : told}`;
+    if (winner === seat) return `You won${points}: ${reason}`;
+    return `You lost${points}: ${how === "resign" ? "you resigned" : how === "flag" ? "out of time" : reason}`;
 }
 
 /**

@@ -222,6 +222,14 @@ test("a player reads a result as their own, and a spectator reads who won", () =
     assertEqual(statusText(newcomer, newcomer.room), "Red wins: four in a row");
 });
 
+test("on one screen the result has the names of the two people, as one person each", () => {
+    const names = [{ identity: "ada", name: "Lars" }, { identity: "ada", name: "Mia" }];
+    const over = { winner: 0, how: "resign", reason: "Yellow resigned" };
+    const { room, ...model } = roomWith({ may: [], seats: names, match: { over } });
+    const shared = { ...room, description: { ...room.description, one_screen: true } };
+    assertEqual(statusText({ ...model, room: shared }, shared), "Lars wins: Mia resigned");
+});
+
 test("a move that ends a match is announced with the reason once", () => {
     const over = { winner: 1, how: "board", reason: "four in a row" };
     const moves = [{ move: "c4", forced: false }];
@@ -265,7 +273,7 @@ test("the host frees a seat after a question, by the identity of its holder", as
         render(parent, new Opponent(app).drawBarring(model.room));
         const [button] = parent.querySelectorAll("button");
         assertEqual(button.textContent, "Not this person");
-        assertEqual(button.getAttribute("aria-description"), "If you expect someone else: asks whether to free Ben's seat");
+        assertEqual(button.getAttribute("aria-description"), "You expect someone else? This frees Ben's seat; it asks first");
         button.click();
         while (!document.querySelector("dialog.confirm[open]")) await flushPromises(); // its module arrives
         const dialog = document.querySelector("dialog.confirm");

@@ -224,7 +224,7 @@ test("the text of a lesson is whole; a long one is folded after a sentence", () 
     assertEqual(parts(sentence.repeat(9)), [sentence.repeat(9)]);
     const long = sentence.repeat(12);
     const [shown, rest] = parts(long);
-    assertEqual([shown + rest, shown.endsWith("now."), shown.length < 300], [long, true, true]);
+    assertEqual([`${shown} ${rest}`, shown.endsWith(": the position now."), shown.length < 300], [long, true, true]);
 });
 
 test("someone who drags through a search makes few requests for boards, the last for where they stop", async () => {

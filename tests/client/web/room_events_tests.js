@@ -80,7 +80,7 @@ test("players who join, leave or abort are logged, and the other player is told"
     ]);
     assertEqual(textsOf({ kind: "seat_left", seat: 1 }).slice(0, 2), [
         ["Ben left the seat", "Ben left the seat"],
-        ["Your seat is free", null],
+        ["You no longer have the seat", null],
     ]);
     const ai = { identity: "ai", name: "AI level 1", kind: "ai", level: 1 };
     assertEqual(textsOf({ kind: "seat_taken", seat: 1, occupant: ai }, { seats: [ADA, null] })[0], [

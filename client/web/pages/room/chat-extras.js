@@ -85,6 +85,7 @@ export class ChatExtras {
      * @param {Room} room
      */
     keep({ id, v, answers }) {
+        if (v === 0) return []; // the room has not arrived
         const key = `answers ${this.#app.model.you?.identity} ${id}`;
         const all = (this.#answers ??= this.#keyed(readAnswers(key).filter(({ at_v }) => at_v <= v)));
         const fresh = answers.filter((answer) => !this.#seen.has(answer));

@@ -29,7 +29,7 @@ export function logLine(event, room, seat) {
         case "seat_taken":
             return `${event.seat === seat ? "You" : isolated(event.occupant.name)} joined as ${sideName(board, event.seat)}`;
         case "seat_left":
-            return event.seat === seat ? "Your seat is free" : `${subjectOf(room, event.seat, seat)} left the seat`;
+            return event.seat === seat ? "You no longer have the seat" : `${subjectOf(room, event.seat, seat)} left the seat`;
         case "started": {
             const [offerer] = room.offers;
             const start = `Match ${event.number} started${event.title ? `: ${event.title}` : ""}`;

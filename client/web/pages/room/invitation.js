@@ -58,7 +58,7 @@ export class Invitation {
      */
     #drawForHost(room, drawAiForm) {
         const seat = room.seats.indexOf(null);
-        const isOnlyOneFree = mySeat(this.#app.model) !== null;
+        const isOnlyOneFree = room.seats.filter((each) => each === null).length === 1;
         const starts = isOnlyOneFree ? "as soon as your friend presses Play" : "when both seats are taken";
         return h(
             "section",

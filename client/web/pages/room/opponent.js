@@ -353,7 +353,7 @@ function drawBarring(app, room) {
         const name = occupantName(other);
         const ask = () => void asking(app, (questions) => questions.bar(app, room, other));
         const text = others.length > 1 ? `Not ${name}` : "Not this person";
-        const title = `If you expect someone else: asks whether to free ${name}'s seat`;
+        const title = `You expect someone else? This frees ${name}'s seat; it asks first`;
         return h("button", { key: `bar ${other?.identity}`, title, "aria-description": title, onclick: ask }, icon("stand"), text);
     });
 }
