@@ -2,7 +2,8 @@
 that name the bot.
 
 A plain question counts only in a room with an AI, or where it names the bot ("@bot", "bot, ..."):
-elsewhere it is for the other people.
+elsewhere it is for the other people. A line that names the bot only after other words is for them
+too, and the bot reads what follows its name.
 """
 
 import re
@@ -13,15 +14,16 @@ from msgspec import Struct
 _COMMAND = re.compile(r"/([a-zA-Z][\w-]*)(?: (.*))?")
 #: The signs that begin a line to the bot: a slash, and that of wide letters.
 _SLASHES = ("/", "\N{FULLWIDTH SOLIDUS}")
-#: A call of the bot: "@bot" anywhere; "bot," or "Plyroom," at the beginning, or after a greeting;
+#: A line that begins with a call of the bot: "@bot", "bot," or "Plyroom,", also after a greeting;
 #: and a question that begins with its name.
 _CALL = re.compile(
-    r"(?:.*\s)?@(?:bot|plyroom)\b.*"
-    r"|(?:(?:hello|hey|hi|ok|okay|please)[\s,]+)?(?:bot|plyroom)\s*[,:!?].*"
+    r"(?:(?:hello|hey|hi|ok|okay|please)[\s,]+)?(?:@(?:bot|plyroom)\b|(?:bot|plyroom)\s*[,:!?]).*"
     r"|(?:hello|hey|hi)[\s,]+(?:bot|plyroom)\b.*"
     r"|plyroom\b.*\?",
     re.IGNORECASE,
 )
+#: A call within a line to other people, and what follows it.
+_MENTION = re.compile(r".*?\s@(?:bot|plyroom)\b(.*)", re.IGNORECASE)
 #: The command of a line that names the bot and is no question that it knows.
 UNKNOWN = ""
 #: A word of a plain question.
@@ -206,8 +208,16 @@ class Question(Struct, frozen=True):
 
 
 def is_addressed(text: str) -> bool:
-    """Whether a line of chat is for the bot alone: it begins with a slash, or calls the bot."""
+    """Whether a line of chat is for the bot alone: it begins with a slash, or with a call."""
     return text.startswith(_SLASHES) or _CALL.fullmatch(text) is not None
+
+
+def words_to_bot(text: str) -> str:
+    """Returns what a line says to the bot: what follows a call within a line to other people, and
+    otherwise, or where no word follows, all of it.
+    """
+    mention = None if is_addressed(text) else _MENTION.fullmatch(text)
+    return mention[1].strip() if mention and _WORD.search(mention[1].lower()) else text
 
 
 def parse_question(text: str, has_ai: bool) -> Question | None:
@@ -224,8 +234,8 @@ def parse_question(text: str, has_ai: bool) -> Question | None:
             if match
             else Question(UNKNOWN)
         )
-    names_bot = _CALL.fullmatch(text) is not None
-    question = _plain_question(text) if has_ai or names_bot else None
+    names_bot = any(pattern.fullmatch(text) for pattern in (_CALL, _MENTION))
+    question = _plain_question(words_to_bot(text)) if has_ai or names_bot else None
     return Question(UNKNOWN) if question is None and names_bot else question
 
 

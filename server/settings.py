@@ -201,7 +201,7 @@ class Settings:
     # Limits of the chat. 0 means no limit.
     #: Lines of chat that an identity may send to a room in 10 s; at most CHAT_STAMPS.
     limit_chat: int = 4
-    #: Lines of chat that a room may receive in 10 s; at most CHAT_STAMPS.
+    #: Lines of chat that the spectators of a room may send in 10 s; at most CHAT_STAMPS.
     limit_chat_room: int = 20
     #: Last lines of an identity in a room from which its next line must differ.
     limit_chat_repeats: int = 3
@@ -241,6 +241,24 @@ class Settings:
     limit_commands_address_burst: int = 3_000
     #: Commands that a room may accept in a minute, or all at once.
     limit_commands_room_per_minute: int = 600
+
+    # Limits of joins and of new seats on each node. 0 means no limit.
+    #: Joins that an identity may send in a minute.
+    limit_joins_per_minute: int = 180
+    #: Joins that an identity may send in a burst.
+    limit_joins_burst: int = 60
+    #: Joins that an address may send in a minute.
+    limit_joins_address_per_minute: int = 1_200
+    #: Joins that an address may send in a burst.
+    limit_joins_address_burst: int = 300
+    #: Times that an identity may sit down in a room in a minute.
+    limit_sits_per_minute: int = 1
+    #: Times that an identity may sit down in a room in a burst.
+    limit_sits_burst: int = 20
+    #: Times that the people of an address may sit down in a room in a minute.
+    limit_sits_address_per_minute: int = 2
+    #: Times that the people of an address may sit down in a room in a burst.
+    limit_sits_address_burst: int = 60
 
     @property
     def is_sole_node(self) -> bool:

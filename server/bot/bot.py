@@ -29,7 +29,7 @@ from server.ports import Follower
 from server.protocol import messages as wire
 from server.protocol.outbound import Outbound
 from server.protocol.wording import StoredThought
-from server.questions import UNKNOWN, Question, parse_question
+from server.questions import UNKNOWN, Question, parse_question, words_to_bot
 from server.rooms.model import AUTHOR_ONLY, BOT, Actor, CommandRejected, Room
 from server.rooms.permissions import viewer_of
 from server.runtime.log import Cause, Outcome, Rejected
@@ -350,8 +350,9 @@ def _question(room: Room, line: Said) -> Question | None:
     is_for_it = question is None and _is_for_bot(room, line)
     if (question is not None and question.command != UNKNOWN) or not (question or is_for_it):
         return question
-    if room.game is not None and find_passage(room.game.rules.RULES, line.text) is not None:
-        return Question("rules", tuple(line.text.split()))
+    words = words_to_bot(line.text)
+    if room.game is not None and find_passage(room.game.rules.RULES, words) is not None:
+        return Question("rules", tuple(words.split()))
     if is_for_it and not _is_first_unknown(room, line):
         return None
     return Question(UNKNOWN)

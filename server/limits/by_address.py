@@ -1,5 +1,6 @@
 """The limits of one node: new guests, sockets, new rooms and rooms in memory of each address, new
-names of each identity, and the commands of each identity, of each address, and to each room.
+names of each identity, the commands of each identity, of each address, and to each room, and the
+joins and the new seats of each identity and of each address.
 
 Each node has its own counts, in memory. The caller supplies the time. The address "" has
 no limits: it stands for a closed connection and for the server itself. A limit of 0 is off.
@@ -223,6 +224,61 @@ def _too_many_commands(who: str, per_minute: int, wait_s: float) -> LimitExceede
     return LimitExceeded(Code.RATE_EXCEEDED, message, max(1, math.ceil(wait_s)))
 
 
+class JoinLimits:
+    """The rates of joins on one node: of each identity, and of each address.
+
+    A join costs the server a snapshot of the room, many times what a command costs. The pages of a
+    club that all connect again after a restart are within the limits; a client that is refused
+    joins later.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._identities = RateLimit(
+            "joins", settings.limit_joins_burst, settings.limit_joins_per_minute, who="you"
+        )
+        self._addresses = RateLimit(
+            "joins", settings.limit_joins_address_burst, settings.limit_joins_address_per_minute
+        )
+
+    def take(self, identity: IdentityId, address: str, now_s: float) -> None:
+        """Takes a token for a join. Raises LimitExceeded if the identity or the address has none.
+
+        The address is "" for a join that comes from none.
+        """
+        self._identities.take(identity, now_s)
+        self._addresses.take(address, now_s)
+
+
+class SitLimits:
+    """The rates at which an identity, and the people of an address, sit down in one room.
+
+    Each time adds events to the room's log, which takes a limited number of them. So a stranger
+    who sits down and stands up again needs hours to fill it.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._identities = RateLimit(
+            "new seats in a room",
+            settings.limit_sits_burst,
+            settings.limit_sits_per_minute,
+            who="you",
+        )
+        self._addresses = RateLimit(
+            "new seats in a room",
+            settings.limit_sits_address_burst,
+            settings.limit_sits_address_per_minute,
+        )
+
+    def take(self, identity: IdentityId, address: str, room: RoomId, now_s: float) -> None:
+        """Takes a token for a seat in the room. Raises LimitExceeded if there is none.
+
+        The address is "" for a command that comes from none.
+        """
+        self._identities.take(f"{identity} {room}", now_s)
+        if address:
+            self._addresses.take(f"{address} {room}", now_s)
+
+
 class Limits:
     """All limits of one node."""
 
@@ -235,5 +291,7 @@ class Limits:
             "new rooms", settings.limit_rooms_per_minute, settings.limit_rooms_per_minute
         )
         self.commands = CommandLimits(settings)
+        self.joins = JoinLimits(settings)
+        self.sits = SitLimits(settings)
         self.sockets = SocketLimit(settings.limit_sockets)
         self.room_slots = RoomSlots(settings.max_rooms, settings.limit_rooms_percent)

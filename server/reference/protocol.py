@@ -115,8 +115,8 @@ These are the defaults. Operators may set other limits.
 - A connection may send {DEFAULTS.messages_per_s:g} messages a second, in bursts of up to
   {DEFAULTS.messages_burst}.
 - An identity may create {DEFAULTS.rooms_per_minute:g} rooms a minute, and send
-  {DEFAULTS.limit_chat} lines of chat in 10 s to a room. All identities together may send
-  {DEFAULTS.limit_chat_room} lines in 10 s to a room. A line must differ from the
+  {DEFAULTS.limit_chat} lines of chat in 10 s to a room. The spectators of a room together may send
+  {DEFAULTS.limit_chat_room} lines in 10 s to it. A line must differ from the
   {DEFAULTS.limit_chat_repeats} last lines of its author in the room.
 - An address (for IPv6, its /64 network) may create {DEFAULTS.limit_guests} guests in a burst and
   then {DEFAULTS.limit_guests_per_minute} a minute, have {DEFAULTS.limit_sockets} connections open,
@@ -130,6 +130,12 @@ These are the defaults. Operators may set other limits.
   count; legal moves do not count for the address. A room accepts
   {DEFAULTS.limit_commands_room_per_minute} commands a minute that change it. `join` and `leave` do
   not count, nor do AI seats and the server itself.
+- An identity may send {DEFAULTS.limit_joins_per_minute} joins a minute, and an address
+  {DEFAULTS.limit_joins_address_per_minute:,}, in bursts of up to {DEFAULTS.limit_joins_burst} and
+  {DEFAULTS.limit_joins_address_burst}. A client whose join is refused joins again after the time.
+- In each room an identity may `sit` {DEFAULTS.limit_sits_burst} times and then
+  {DEFAULTS.limit_sits_per_minute} a minute, the people of an address together
+  {DEFAULTS.limit_sits_address_burst} and then {DEFAULTS.limit_sits_address_per_minute}.
 - A room takes {MAX_EVENTS_WITHOUT_MOVE:,} events without a move, and {MAX_EVENTS:,} events in all.
   No setting changes that.
 

@@ -3,7 +3,7 @@
 from server.codes import Code
 from server.commands import MAX_CHAT, BotLine, Chat, Command, Mute, Unmute
 from server.events import Muted, RoomEvent, Said, Unmuted
-from server.questions import is_addressed, parse_question
+from server.questions import UNKNOWN, is_addressed, parse_question
 from server.rooms import muting
 from server.rooms.chat_limits import check_private_limits, check_question_limits, check_repeat
 from server.rooms.chat_limits import check_rate_limits as check_rate_limits
@@ -50,7 +50,7 @@ def say(room: Room, command: Chat, moment: Moment) -> list[RoomEvent]:
         raise CommandRejected(Code.CHAT_EMPTY, "the line is empty")
     if command.to == "spectators" and room.has_player(actor.identity):
         raise CommandRejected(Code.SEAT_ALREADY, "players talk to the whole room")
-    if question is None:
+    if question is None or (question.command == UNKNOWN and not is_private):
         check_repeat(room, actor.identity, text, settings.limit_chat_repeats)
     elif not kind.cheap:  # a person may repeat a question
         check_question_limits(room, actor.identity, moment.now_ms, settings)

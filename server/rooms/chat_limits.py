@@ -1,4 +1,4 @@
-"""The limits of the chat: the rates of each identity and of the room, and repeated lines.
+"""The limits of the chat: the rates of each identity and of the spectators, and repeated lines.
 
 The limits count the lines in the log, so that all nodes decide alike. Questions to the room's bot
 have further limits of their own.
@@ -22,12 +22,14 @@ def check_rate_limits(
 ) -> None:
     """Raises CommandRejected, with the time to wait, if a limit of lines in WINDOW_MS is reached.
 
-    The limits are those of the identity and of the room, in lines; 0 means no limit. Lines more
-    than WINDOW_MS in the future are ignored: a clock that was set back must not mute players.
+    The limits are those of the identity and of the spectators together, in lines; 0 means no limit.
+    The players have their own limit only: spectators cannot use up what a player may write. Lines
+    more than WINDOW_MS in the future are ignored: a clock that was set back must not mute players.
     """
     subjects = "you write too fast", "all of you together write too fast"
+    stamps, room_limit = _shared_stamps(room, identity, room.chat_stamps, room_limit)
     limits = identity_limit, room_limit
-    _check(_reached_limits(room.chat_stamps, identity, now_ms, limits, subjects), now_ms)
+    _check(_reached_limits(stamps, identity, now_ms, limits, subjects), now_ms)
 
 
 def check_private_limits(room: Room, identity: str, now_ms: int, settings: Settings) -> None:
@@ -85,8 +87,8 @@ def next_line_ms(room: Room, identity: str, now_ms: int, settings: Settings) -> 
     """The time at which the limits allow an identity its next line; `now_ms` if they do now."""
     if not room.chat_stamps:
         return now_ms
-    limits = settings.limit_chat, settings.limit_chat_room
-    reached = _reached_limits(room.chat_stamps, identity, now_ms, limits)
+    stamps, room_limit = _shared_stamps(room, identity, room.chat_stamps, settings.limit_chat_room)
+    reached = _reached_limits(stamps, identity, now_ms, (settings.limit_chat, room_limit))
     return max((until_ms for _, until_ms in reached), default=now_ms)
 
 

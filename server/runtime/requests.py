@@ -18,9 +18,6 @@ from server.runtime.log import Accepted, Outcome, Rejected
 
 log = structlog.get_logger()
 
-#: The messages to a room that are not commands: they concern the connection.
-JOIN_OR_LEAVE = (wire.Join, wire.Leave)
-
 
 class Request(Struct, frozen=True):
     """A command, with the follower that receives the answer or a function to call with the outcome.

@@ -181,7 +181,8 @@ def test_a_join_is_repeated_while_the_server_is_busy(run: Callable[[Test], None]
     async def test(backend: Backend) -> None:
         async def script(link: Link) -> None:
             await link.hello()
-            await link.refuse(await link.expect("join"), "store.retry")
+            for code in ("store.retry", "rate.exceeded"):
+                await link.refuse(await link.expect("join"), code)
             await link.joined(v=1)
             await link.idle()
 

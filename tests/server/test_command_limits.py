@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from server.commands import (
+    Abort,
     AiSeat,
     BotLine,
     Chat,
@@ -18,6 +19,7 @@ from server.commands import (
     OfferDraw,
     OpenSeat,
     Resign,
+    Sit,
     Stand,
 )
 from server.ids import IdentityId, RoomId
@@ -25,7 +27,7 @@ from server.limits.by_address import NO_LIMITS, CommandLimits, LimitExceeded
 from server.limits.rate import MAX_KEYS, Bucket, BucketTable
 from server.protocol import messages as wire
 from server.protocol.codes import Code
-from server.rooms.model import BOT
+from server.rooms.model import BOT, MAX_EVENTS_WITHOUT_MOVE
 from server.runtime.log import Accepted
 from server.runtime.requests import Request
 from server.settings import Settings
@@ -163,6 +165,14 @@ async def ask_from(client: Client, address: str, command: Any, room: RoomId) -> 
     return str(answer.get("code", answer["t"]))
 
 
+async def join_from(client: Client, address: str, room: RoomId) -> str:
+    """Joins a room from an address; returns "ack" or the code of the refusal."""
+    join = client.join(RoomId(room))
+    client.hub.submit(room, Request(client.actor, join, client, address=address))
+    answer = await client.answer(join.id)
+    return str(answer.get("code", answer["t"]))
+
+
 def line(client: Client) -> Chat:
     return Chat(client.new_id(), "hello")
 
@@ -279,6 +289,91 @@ async def test_ai_seats_and_the_server_itself_have_no_limits() -> None:
         assert (await ada.event("renamed"))["name"] == "Countess"
         for v in (1, 2, 3):
             assert isinstance(await hub.command(own, BOT, BotLine(f"b{v}", "hello", v)), Accepted)
+
+
+@virtual
+async def test_joins_have_limits_of_their_own() -> None:
+    """Beyond the burst of an identity or of an address a join is refused, with the time after which
+    it is accepted; joins and commands do not count for each other.
+    """
+    limits = {
+        "limit_joins_burst": 2, "limit_joins_per_minute": 60,
+        "limit_joins_address_burst": 4, "limit_joins_address_per_minute": 120,
+    }  # fmt: skip
+    async with server(**limits, **of_identity(4)).hub() as hub:
+        ada, ben, eve = (Client(hub, name) for name in ("ada", "ben", "eve"))
+        room = await ada.create()
+        assert [await join_from(ada, ADDRESS, room) for _ in range(2)] == ["ack"] * 2
+        for _ in range(9):
+            assert await join_from(ada, OTHER_ADDRESS, room) == Code.RATE_EXCEEDED
+        assert ada.of("error")[-1]["message"].endswith("try again in 1 s")
+        await ada.ack(ada.chat(room, "hello"))
+        await ada.ack(ada.leave(room))
+        assert [await join_from(ben, ADDRESS, room) for _ in range(2)] == ["ack"] * 2
+        assert await join_from(eve, ADDRESS, room) == Code.RATE_EXCEEDED
+        assert await join_from(Client(hub, "dan"), OTHER_ADDRESS, room) == "ack"
+        await asyncio.sleep(1)
+        assert await join_from(ada, ADDRESS, room) == "ack"
+
+
+@virtual
+async def test_a_club_that_comes_back_at_once_is_let_in() -> None:
+    """Sixty pages behind one address, four tabs of each, all join after a restart."""
+    async with FakeServer().hub() as hub:
+        room = await Client(hub, "host").create()
+        for number in range(60):
+            guest = Client(hub, f"guest {number}")
+            for _ in range(4):
+                assert await join_from(guest, ADDRESS, room) == "ack"
+
+
+@virtual
+async def test_guests_who_sit_down_again_and_again_fill_no_room() -> None:
+    """Three guests of one address, who take the free seat, abort the match and stand up as often
+    as they may, add less than a quarter of the events that fill a room in half an hour; afterwards
+    a friend from elsewhere sits down. Refusals do not use up the room's commands.
+    """
+    async with FakeServer().hub() as hub:
+        host, friend = Client(hub, "host"), Client(hub, "friend")
+        room = await host.create(seats=(MySeat(), OpenSeat()))
+        guests = [Client(hub, f"guest {number}") for number in range(3)]
+        sat: list[int] = []
+        for second in range(1800):
+            guest = guests[second % 3]
+            if await ask_from(guest, ADDRESS, Sit(guest.new_id(), 1), room) == "ack":
+                sat.append(second)
+                for command in (Abort(guest.new_id()), Stand(guest.new_id())):
+                    assert await ask_from(guest, ADDRESS, command, room) == "ack"
+            guest.messages.clear()
+            await asyncio.sleep(1)
+        assert len([second for second in sat if second < 60]) >= 58, "a turn of seats is free"
+        assert len(sat) < 60 + 2 * 30 + 2
+        runner = hub.runner(room)
+        assert runner is not None
+        assert runner.room is not None
+        assert runner.room.v < MAX_EVENTS_WITHOUT_MOVE // 4
+        assert await ask_from(friend, OTHER_ADDRESS, Sit(friend.new_id(), 1), room) == "ack"
+
+
+@virtual
+async def test_an_identity_sits_down_in_one_room_so_often() -> None:
+    """The limit of an identity holds in each room by itself, and from every address."""
+    limits = {"limit_sits_burst": 2, "limit_sits_per_minute": 1}
+    async with server(**limits, limit_commands_room_per_minute=9).hub() as hub:
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        rooms = [await ben.create(seats=(MySeat(), OpenSeat())) for _ in range(2)]
+        for room in rooms:
+            for _ in range(2):
+                await ada.ack(ada.sit(room, 1))
+                await ada.ack(ada.plain(Abort, room))
+                await ada.ack(ada.plain(Stand, room))
+            for address in (ADDRESS, OTHER_ADDRESS) * 9:
+                refused = await ask_from(ada, address, Sit(ada.new_id(), 1), room)
+                assert refused == Code.RATE_EXCEEDED
+            assert ada.of("error")[-1]["message"].endswith("try again in 60 s")
+            await ben.ack(ben.chat(room, "the room takes commands"))
+        await asyncio.sleep(60)
+        await ada.ack(ada.sit(rooms[0], 1))
 
 
 @virtual

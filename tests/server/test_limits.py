@@ -161,6 +161,14 @@ def test_limits_are_settings() -> None:
         6000,
         3000,
         600,
+        180,
+        60,
+        1200,
+        300,
+        1,
+        20,
+        2,
+        60,
     ]
     for name in ("CHAT", "CHAT_ROOM"):
         with pytest.raises(SettingError, match="64 was expected"):

@@ -13,7 +13,7 @@ from server.bot.bot import KNOWN_QUESTIONS, Bot
 from server.bot.explanations.rules_text import COMMON, find_passage
 from server.bot.registry import kind_of_question
 from server.codes import Code
-from server.commands import MySeat, OpenSeat
+from server.commands import AiSeat, MySeat, OpenSeat, Resign
 from server.events import Said
 from server.ids import IdentityId, RoomId
 from server.protocol.views import snapshot
@@ -23,7 +23,7 @@ from server.rooms.model import SNAPSHOT_CHAT_LINES, Actor, CommandRejected, Mome
 from server.rooms.muting import people_to_mute
 from server.settings import CHAT_STAMPS, Settings
 from server.store.base import AUTHOR, EVERYONE
-from tests.support.bots import AGAINST_AI, ask, bot_lines, bot_of, private_answer
+from tests.support.bots import ask, bot_lines, bot_of, private_answer
 from tests.support.fake_server import Client, FakeServer, run_ready_tasks, virtual
 from tests.support.room_log import ADA, BEN, CYD, LoggedRoom, seated
 from tests.support.room_log import chat as line
@@ -89,8 +89,9 @@ async def test_the_log_keeps_private_lines_and_who_may_read_them() -> None:
     fake = FakeServer().unlimited()
     async with fake.hub() as hub, bot_of(hub):
         ada = Client(hub, "ada")
-        room = await ada.create(seats=AGAINST_AI)
+        room = await ada.create(seats=(AiSeat(level=1), MySeat()))
         await ada.ack(ada.join(room))
+        await ada.event("moved")
         await ask(ada, room, "/rules")
         await ask(ada, room, "/why")
         await ask(ada, room, "what are the rules?")
@@ -200,6 +201,10 @@ def ask_at(
         ("hey Plyroom, what are the rules?", Question("rules")),
         ("hello bot, how do I castle?", Question(UNKNOWN)),
         ("well @bot?", Question(UNKNOWN)),
+        ("hi @bot, who is winning?", Question("eval")),
+        ("Hi Ben, do you play chess? @bot how do I play?", Question("rules")),
+        ("Ben, I win. @Plyroom who is winning?", Question("eval")),
+        ("who is winning, @bot?", Question("eval")),
         ("Plyroom has chess?", Question(UNKNOWN)),
         ("plyroom is nice", None),
         ("who is winning?", None),
@@ -211,6 +216,48 @@ def ask_at(
 def test_the_bot_hears_its_name_between_people(text: str, question: Question | None) -> None:
     """Between people a line is for the bot only if it calls the bot."""
     assert parse_question(text, has_ai=False) == question
+
+
+@virtual
+async def test_a_line_that_calls_the_bot_after_other_words_is_for_the_room() -> None:
+    """Everybody reads it as it was written; the bot answers its author alone, and reads only what
+    follows the call. As a line to the room it may not be repeated.
+    """
+    fake = FakeServer()
+    async with fake.hub() as hub, bot_of(hub):
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        room = await ada.create("chess", seats=(MySeat(), OpenSeat()))
+        for client in (ada, ben):
+            await client.ack(client.join(room))
+        await ben.ack(ben.sit(room, 1))
+        text = "Hi Ben, have you played kalah? @bot how do I play?"
+        answer = await private_answer(ada, room, text)
+        assert answer["text"] == (await private_answer(ada, room, "/rules"))["text"]
+        castling = "Ben, do not be bored. @bot may I castle?"
+        answer = await private_answer(ada, room, castling)
+        assert answer["text"].startswith("Castling: ")
+        assert [m["text"] for m in ben.events() if m["kind"] == "said"] == [text, castling]
+        assert await ada.expect_refusal(ada.chat(room, castling)) == Code.CHAT_REPEATED
+        assert ben.of("answer") == []
+
+
+@virtual
+async def test_why_is_private_where_no_ai_has_moved() -> None:
+    """In a match of two people /why and its answer are the asker's, also when the match is over."""
+    fake = FakeServer().unlimited()
+    async with fake.hub() as hub, bot_of(hub):
+        ada, ben = Client(hub, "ada"), Client(hub, "ben")
+        room = await ada.create(seats=(MySeat(), OpenSeat()), help=True)
+        for client in (ada, ben):
+            await client.ack(client.join(room))
+        await ben.ack(ben.sit(room, 1))
+        await ada.ack(ada.move(room, 0, "a1"))
+        await private_answer(ada, room, f"/why {CANARY}")
+        await ben.ack(ben.plain(Resign, room))
+        answer = await private_answer(ada, room, f"/why {CANARY}")
+        assert answer["text"] == "No AI has played a move in this match yet."
+        assert bot_lines(ben) == []
+        assert CANARY not in json.dumps(ben.messages)
 
 
 @virtual

@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from server.commands import MAX_CHAT, Chat
 from server.events import Said
+from server.ids import IdentityId
 from server.protocol import views
 from server.protocol.codes import Code
 from server.rooms import chat, rules
 from server.rooms.model import SNAPSHOT_CHAT_LINES, Actor, CommandRejected, Moment
+from server.rooms.permissions import permitted
 from server.rooms.text import clean_text
 from server.settings import Settings
 from tests.support.fake_server import Client, FakeServer, Message, virtual
@@ -143,14 +145,26 @@ def test_four_lines_in_ten_seconds(played: LoggedRoom) -> None:
     assert refusal_at(played, 25_000, identity="ben") is None
 
 
-def test_a_room_has_a_limit_for_all_speakers(played: LoggedRoom) -> None:
-    """A line beyond the limit for all speakers together is refused, with the time to wait."""
-    say_at(played, *range(20_000, 20_020))
-    assert (
-        refusal_at(played, 21_000, identity="ben")
-        == "all of you together write too fast; try again in 9 s"
-    )
-    assert refusal_at(played, 30_000, identity="ben") is None
+def test_a_room_has_a_limit_for_its_spectators(played: LoggedRoom) -> None:
+    """A line beyond the limit of all spectators together is refused, with the time to wait. They
+    cannot use up what a player may write, and a player's lines do not count for them.
+    """
+    say_at(played, *range(19_980, 20_000))
+    assert refusal_at(played, 20_000, identity="ben") is None
+    for number in range(20):
+        played.now_ms = 20_000 + number
+        guest = Actor(IdentityId(f"guest {number % 5}"), "Guest")
+        played.do(guest, Chat(id=played.new_id(), text="x"))
+    waits = "all of you together write too fast; try again in 9 s"
+    assert refusal_at(played, 21_010, identity="ben") == waits
+    assert refusal_at(played, 21_010, lines=21) is None, "the player"
+    settings = Settings(limit_chat=21)
+    may_write = {
+        name: Chat in permitted(played.room, IdentityId(name), 21_010, settings)
+        for name in ("ada", "ben")
+    }
+    assert may_write == {"ada": True, "ben": False}
+    assert refusal_at(played, 30_100, identity="ben") is None
 
 
 def test_zero_switches_the_chat_limits_off(played: LoggedRoom) -> None:

@@ -232,7 +232,7 @@ export interface AddTime {
     room: string;
 }
 
-/** Sends a line of chat to the whole room, or to the spectators only. Players receive a `hidden` event for a line to the spectators. A line that equals one of the sender's last lines is refused. A line that begins with `/` is a question to the room's bot, and so are a few plain questions in a room with an AI and lines that name the bot ("@bot", "bot,"). The bot sends an `answer` to the asker, or answers all with a `said` event. A line that begins with `/` or names the bot goes to its author only, `to` is `author` then, unless its answer is for all; everyone else receives `hidden`. A person may ask six questions a minute that need a search, and write twenty lines that nobody else sees. */
+/** Sends a line of chat to the whole room, or to the spectators only. Players receive a `hidden` event for a line to the spectators. A line that equals one of the sender's last lines is refused. A line that begins with `/` is a question to the room's bot, and so are a few plain questions in a room with an AI and lines that name the bot ("@bot", "bot,"). The bot sends an `answer` to the asker, or answers all with a `said` event. A line that begins with `/` or with the bot's name goes to its author only, `to` is `author` then, unless its answer is for all; everyone else receives `hidden`. A line that names the bot after other words goes to the room. A person may ask six questions a minute that need a search, and write twenty lines that nobody else sees. */
 export interface Chat {
     t: "chat";
     id: string;

@@ -30,8 +30,13 @@ def with_threats(room: Room, viewer: Viewer) -> Refusal | None:
 
 
 def is_thinking_public(room: Room) -> bool:
-    """Whether everyone in the room may see what the AI thinks in its match."""
-    return room.match is not None and (room.match.over is not None or room.match.thinking == ALL)
+    """Whether there is something that an AI has thought in the room's match, and everyone in the
+    room may see it.
+    """
+    match = room.match
+    if match is None or (match.over is None and match.thinking != ALL):
+        return False
+    return any(_mover(match, ply).kind == "ai" for ply in range(len(match.moves)))
 
 
 @command(

@@ -7,7 +7,7 @@ from contextlib import suppress
 import structlog
 
 from server.codes import Code
-from server.commands import Command, Create, Move, Rename
+from server.commands import Command, Create, Move, Rename, Sit
 from server.ids import IdentityId, RoomId
 from server.limits.by_address import LimitExceeded, Limits
 from server.ports import Follower, Ports
@@ -24,7 +24,7 @@ from server.runtime.node.notifications import Notifications
 from server.runtime.node.open_rooms import OpenRooms
 from server.runtime.observers import Observers, engine_observer, metrics_observer
 from server.runtime.projections import is_listed
-from server.runtime.requests import JOIN_OR_LEAVE, Outage, Request, Review, refuse
+from server.runtime.requests import Outage, Request, Review, refuse
 from server.runtime.room.expiry import Expiry
 from server.runtime.room.room_runner import RoomRunner
 from server.runtime.timer import WAKE_AHEAD_S
@@ -115,17 +115,23 @@ class Hub:
         return True
 
     def _take_tokens(self, room_id: RoomId, request: Request) -> None:
-        """Takes the tokens of a person's command. Raises LimitExceeded if there are none.
+        """Takes the tokens of a person's command or join. Raises LimitExceeded if there are none.
 
         It precedes the opening of the room, which reads a log.
         """
         command = request.command
-        if request.actor.kind is not ActorKind.PERSON or isinstance(command, JOIN_OR_LEAVE):
+        if request.actor.kind is not ActorKind.PERSON or isinstance(command, wire.Leave):
             return
-        # The room's runner charges the address if the move is refused.
-        address = "" if type(command) is Move else request.address
+        identity, address = request.actor.identity, request.address
         now_s = self.ports.uptime_ms() / 1000
-        self.limits.commands.take(request.actor.identity, address, room_id, now_s)
+        if isinstance(command, wire.Join):
+            self.limits.joins.take(identity, address, now_s)
+            return
+        if type(command) is Sit:  # first, so that a refused one takes no token of the room
+            self.limits.sits.take(identity, address, room_id, now_s)
+        # The room's runner charges the address if the move is refused.
+        paying = "" if type(command) is Move else address
+        self.limits.commands.take(identity, paying, room_id, now_s)
 
     async def command(
         self, room_id: RoomId, actor: Actor, command: Command, received_ms: int | None = None

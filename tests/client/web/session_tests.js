@@ -164,10 +164,12 @@ test("a join is repeated while the server is busy; any other refusal is final", 
     const server = new FakeServer();
     server.session.followRoom(ROOM);
     await server.connect();
-    server.send({ t: "error", id: server.socket.sent.at(-1).id, code: "store.retry", message: "try again" });
-    assertEqual(server.session.refusal, null);
-    server.timers.findLast((timer) => timer?.ms === 1000).call();
-    assertEqual(server.clientMessages().length, 2);
+    for (const [number, code] of ["store.retry", "rate.exceeded"].entries()) {
+        server.send({ t: "error", id: server.socket.sent.at(-1).id, code, message: "try again" });
+        assertEqual(server.session.refusal, null);
+        server.timers.findLast((timer) => timer?.ms === 1000).call();
+        assertEqual(server.clientMessages().length, 2 + number);
+    }
     server.send({ t: "error", id: server.socket.sent.at(-1).id, code: "room.unknown", message: "there is no such room" });
     assertEqual(server.session.refusal, { code: "room.unknown", message: "there is no such room" });
     assertEqual(server.errors, []);
