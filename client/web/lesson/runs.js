@@ -116,7 +116,7 @@ export class LessonRuns {
         const failure = this.#failures.get(run) ?? (beside === null ? undefined : this.#failures.get(beside));
         return h(
             "section",
-            { class: "runs", "aria-label": "The search" },
+            { class: "lesson-runs", "aria-label": "The search" },
             this.#drawTabs(),
             failure === undefined ? this.#drawViewer() : this.#drawFailure(failure),
         );
@@ -182,7 +182,7 @@ export class LessonRuns {
     #drawFailure(failure) {
         return h(
             "div",
-            { class: "card failure", role: "alert" },
+            { class: "card failed", role: "alert" },
             h("p", null, failure),
             h("button", { onclick: () => this.retry() }, "Try again"),
         );
