@@ -116,7 +116,7 @@ export class LessonRuns {
         const failure = this.#failures.get(run) ?? (beside === null ? undefined : this.#failures.get(beside));
         return h(
             "section",
-            { class: "lesson-runs", "aria-label": "The search" },
+            { class: "runs", "aria-label": "The search" },
             this.#drawTabs(),
             failure === undefined ? this.#drawViewer() : this.#drawFailure(failure),
         );
