@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, ViewportSize, expect
 
 from server.commands import OpenSeat
 from tests.support.browsers import DESKTOP, PHONE, Person, people
@@ -36,6 +36,10 @@ async def set_name(person: Person, name: str) -> None:
     await expect(person.button(f"Your name is {name}; change it")).to_be_visible()
 
 
+#: A phone on its side.
+LOW: ViewportSize = {"width": 844, "height": 390}
+
+
 async def sit_together(ada: Person, bob: Person) -> None:
     """Lets Ada create a room and begin, and Bob take the other seat."""
     await ada.open_room("tic-tac-toe", OpenSeat())
@@ -50,7 +54,8 @@ async def test_the_ai_keeps_the_seat_of_a_player_who_comes_back(
     chromium: Browser, server: ServerProcess
 ) -> None:
     """Bob closes the tab; Ada waits, then lets the AI play on; Bob comes back, takes the seat with
-    one click, and plays. After the match the replay names both.
+    one click, and plays. After the match the replay names both. On a low window the moves have
+    room below the buttons, and after the match the bars cover nothing.
     """
     async with people(chromium, server.url, DESKTOP, PHONE) as (ada, bob):
         await sit_together(ada, bob)
@@ -59,6 +64,17 @@ async def test_the_ai_keeps_the_seat_of_a_player_who_comes_back(
         context = bob.page.context
         await bob.page.close(run_before_unload=True)
         await expect(ada.page.locator(".gone")).to_contain_text("Bob has gone.")
+        size = ada.page.viewport_size
+        assert size is not None
+        await ada.page.set_viewport_size(LOW)
+        moves, bar = [
+            await ada.page.locator(name).last.bounding_box() for name in (".move-card", ".player")
+        ]
+        assert moves is not None
+        assert bar is not None
+        assert moves["y"] + moves["height"] <= bar["y"]
+        await expect(ada.page.locator(".player").last).to_have_css("position", "sticky")
+        await ada.page.set_viewport_size(size)
         await ada.button("Wait").click()
         await expect(ada.button("Let the AI play on")).to_have_count(0)
         await ada.reload()
@@ -76,6 +92,9 @@ async def test_the_ai_keeps_the_seat_of_a_player_who_comes_back(
         await back.wait_for_turn()
         await back.button("Resign").click()
         await back.button("Resign now").click()
+        await ada.page.set_viewport_size(LOW)
+        await expect(ada.page.locator(".player").last).to_have_css("position", "static")
+        await ada.page.set_viewport_size(size)
         await ada.page.get_by_role("link", name="Replay", exact=True).click()
         await expect(ada.page.locator(".move-card")).to_contain_text(
             re.compile(r"AI level \d played for Bob from 4\. \w\d on\.")

@@ -142,7 +142,8 @@ async def test_a_friend_accepts_an_invitation(chromium: Browser, server: ServerP
 
     The link has the address of PLYROOM_URL, the QR code is an image, and the board shows the start
     position. The host copies the link, and the button says so. A refused name is explained at its
-    field. A spectator may watch instead. In the next room an AI takes the friend's seat.
+    field. A spectator may watch instead, under the name typed there. In the next
+    room an AI takes the friend's seat.
     """
     copying = {**DESKTOP, "permissions": ["clipboard-read", "clipboard-write"]}
     async with people(chromium, server.url, copying, PHONE, DESKTOP) as (ada, bob, kim):
@@ -176,8 +177,10 @@ async def test_a_friend_accepts_an_invitation(chromium: Browser, server: ServerP
             await expect(friend.button("Play")).to_be_in_viewport(ratio=1)
             assert len(await friend.pieces()) == 32
         assert await audit(bob.page) == []
+        await kim.page.locator(".invite").get_by_label("Your name").fill("Kim of Town")
         await kim.button("Watch").click()
         await expect(kim.page.locator(".invite")).to_have_count(0)
+        await expect(kim.page.locator("header .my-name")).to_have_text("Kim of Town")
 
         name = bob.page.get_by_role("region", name="Invitation").get_by_label("Your name")
         await name.fill("\u202e")

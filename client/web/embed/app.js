@@ -92,7 +92,7 @@ class EmbeddedLesson {
         if (this.#failure !== null)
             return h(
                 "div",
-                { class: "card failure", role: "alert" },
+                { class: "card failed", role: "alert" },
                 h("p", null, this.#failure),
                 h("button", { onclick: () => void this.#load() }, "Try again"),
             );

@@ -182,7 +182,7 @@ export class LessonRuns {
     #drawFailure(failure) {
         return h(
             "div",
-            { class: "card failure", role: "alert" },
+            { class: "card failed", role: "alert" },
             h("p", null, failure),
             h("button", { onclick: () => this.retry() }, "Try again"),
         );

@@ -1,7 +1,8 @@
-/** The dialog that lists the keys of a match. */
+/** The dialog that lists the keys of a page; those of a match are here. */
 
 import { openDialog } from "./dialogs.js";
 import { h } from "../shell/elements.js";
+import { loadStyleSheet } from "../shell/style-sheets.js";
 
 /** The keys and what they do. @type {[string[], string][]} */
 const KEYS = [
@@ -19,11 +20,17 @@ const KEYS = [
  * Opens the list of keys.
  * @param {[string[], string][]} [more] keys of one page, which are listed before the last one
  */
-export async function openKeysHelp(more = []) {
-    const rows = [...KEYS.slice(0, -1), ...more, ...KEYS.slice(-1)].map(([keys, text]) => [
-        h("dt", null, keys.map((key) => h("kbd", null, key))),
-        h("dd", null, text),
-    ]);
+export function openKeysHelp(more = []) {
+    return openKeysDialog([...KEYS.slice(0, -1), ...more, ...KEYS.slice(-1)]);
+}
+
+/**
+ * Opens a list of keys. Rejects if its style sheet does not arrive.
+ * @param {[string[], string][]} keys the keys and what they do
+ */
+export async function openKeysDialog(keys) {
+    await loadStyleSheet("ui/sheets.css");
+    const rows = keys.map(([names, text]) => [h("dt", null, names.map((name) => h("kbd", null, name))), h("dd", null, text)]);
     await openDialog({
         title: "Keys",
         name: "keys",

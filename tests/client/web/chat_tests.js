@@ -196,7 +196,7 @@ test("a new answer is shown from its beginning, once, and other lines from the e
     };
     document.body.replaceChildren(lines);
     const tops = [];
-    const scroll = () => (extras.scroll(lines), tops.push(lines.scrollTop));
+    const scroll = (isAtEnd = true) => (extras.scroll(lines, isAtEnd), tops.push(lines.scrollTop));
     for (const name of ["", "answer", ""]) {
         add(name);
         scroll();
@@ -204,6 +204,33 @@ test("a new answer is shown from its beginning, once, and other lines from the e
         scroll();
     }
     assertEqual(tops, [200, 200, 300, 320, 800, 800]);
+});
+
+test("lines that are scrolled back stay, a new list begins at its end, and one of another size is drawn", async () => {
+    const page = pageOfAda();
+    const open = () => {
+        const lines = document.createElement("div");
+        lines.style.cssText = "height:100px;overflow:auto";
+        lines.innerHTML = "<p style='height:300px;margin:0'></p>";
+        document.body.replaceChildren(lines);
+        return lines;
+    };
+    const first = open();
+    page.extras.scroll(first, true);
+    first.scrollTop = 20;
+    page.extras.scroll(first, false);
+    const afterOutage = open();
+    page.extras.scroll(afterOutage, false);
+    assertEqual([first.isConnected, afterOutage.scrollTop], [false, 200]);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const resized = new Promise((resolve) => (page.update = resolve));
+    afterOutage.style.height = "60px";
+    await resized;
+    page.extras.scroll(afterOutage, true);
+    assertEqual(afterOutage.scrollTop, 240);
+    afterOutage.scrollTop = 20;
+    page.extras.scroll(afterOutage, false);
+    assertEqual(afterOutage.scrollTop, 20);
 });
 
 test("a spectator chooses the readers of a line even if the extras have not arrived", () => {
@@ -219,6 +246,22 @@ test("a spectator chooses the readers of a line even if the extras have not arri
         document.querySelector("#say").requestSubmit();
     }
     assertEqual(sent, [["psst", "room"], ["psst", "spectators"]]);
+});
+
+test("the buttons to mute someone take no row of their own", async () => {
+    const links = ["shell/base.css", "pages/room/chat-extras.css"].map((path) => Object.assign(document.createElement("link"), { rel: "stylesheet", href: `/client/web/${path}` }));
+    const loaded = links.map((link) => new Promise((resolve) => (link.onload = resolve)));
+    document.head.append(...links);
+    await Promise.all(loaded);
+    const page = pageOfAda();
+    const chat = [{ v: 3, text: "Red looks strong!", ...BEN }];
+    const host = { ...room({ chat }), description: { host: "ada" } };
+    const mute = page.extras.drawMute(chat[0], { room: host, me: "ada", marks: new Map(), muted: { has: () => false }, redraw: () => {} });
+    const lines = h("div", { class: "lines" }, h("p", null, "Red looks strong!", mute), h("p", null, "Red looks strong!"));
+    render(document.body, h("section", { class: "chat", style: "width: 210px" }, lines));
+    const [withButtons, without] = [...document.querySelectorAll(".lines p")].map((line) => line.clientHeight);
+    assertEqual([document.querySelectorAll(".mute").length, withButtons], [2, without]);
+    links.forEach((link) => link.remove());
 });
 
 test("a person is muted at their last line, by oneself and by the host for everyone", () => {

@@ -80,6 +80,18 @@ test("the row of a seat shows its clock and the player's name, whatever else sta
         const [row, face, who, piece] = [".player", ".face", ".who", ".side-piece"].map((name) => parent.querySelector(name).getBoundingClientRect());
         assertEqual([width, face.right <= row.right, who.width >= 60, piece.width], [width, true, true, 24]);
     }
+    // A narrow bar, and one with an empty seat and its button: the digits keep their ground.
+    const sit = h("button", { class: "small main" }, "Sit here");
+    for (const [width, more] of [[300, { occupant }], [300, { occupant: null, actions: sit, you: false, score: "1" }], [374, { occupant: null, actions: sit }]]) {
+        render(parent, drawPlayer({ ...player, score: "10½", clock: clock[1], ...more }));
+        parent.style.width = `${width}px`;
+        const [row, face] = [".player", ".face"].map((name) => parent.querySelector(name).getBoundingClientRect());
+        assertEqual([width, face.right <= row.right, face.height], [width, true, 32]);
+    }
+    // Without a clock the count of the game and "you" stay, and the points of the room yield.
+    render(parent, drawPlayer({ ...player, hands: {}, board: { ...board, counted: "man" }, occupant, score: "1½" }));
+    const visible = [".count", ".you", "b.points"].map((name) => parent.querySelector(name).getClientRects().length);
+    assertEqual(visible, [1, 1, 0]);
     const ai = { kind: "ai", level: 1, name: "AI level 1" };
     const men = Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`a${at}`, "m"]));
     render(parent, drawPlayer({ ...player, board: { ...board, counted: "piece" }, hands: {}, pieces: men, you: false, thinking: true, levels: ["Beginner"], occupant: ai }));

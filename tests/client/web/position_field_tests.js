@@ -99,7 +99,7 @@ test("a refusal is hidden when its field is left, and keeps its place", async ()
     const error = parent.querySelector(".refusal");
     area.focus();
     area.blur();
-    assertEqual([error.classList.contains("left"), area.getAttribute("aria-invalid")], [true, "false"]);
+    assertEqual([error.classList.contains("past"), area.getAttribute("aria-invalid")], [true, "false"]);
     field.refuse("the match would be over");
     assertEqual([error.className, error.textContent], ["refusal", "The match would be over"]);
     assertEqual([area.getAttribute("aria-invalid"), document.activeElement], ["true", area]);

@@ -260,12 +260,6 @@ function drawIcon(path, isFilled = false) {
 
 /** Opens the list of keys. */
 async function openKeys() {
-    const rows = KEYS_HELP.map(([keys, text]) => [h("dt", null, keys.map((key) => h("kbd", null, key))), h("dd", null, text)]);
-    const { openDialog } = await import("../../ui/dialogs.js");
-    await openDialog({
-        title: "Keys",
-        name: "keys",
-        content: h("dl", { class: "keys-list" }, rows),
-        buttons: h("button", { class: "main", autofocus: true }, "Close"),
-    });
+    const { openKeysDialog } = await import("../../ui/keys-help.js");
+    await openKeysDialog(KEYS_HELP);
 }

@@ -211,7 +211,7 @@ function drawLesson({ state, topics, runs, change }) {
     const captions = (runs ?? []).map(({ caption }, i) => h("option", { key: i, value: String(i) }, caption));
     return h(
         "div",
-        { class: "subject lesson", key: "lesson" },
+        { class: "subject", key: "lesson" },
         h(
             "div",
             { class: "field" },

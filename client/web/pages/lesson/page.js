@@ -171,7 +171,7 @@ export class LessonPage {
         if (this.#failure === null) return null;
         return h(
             "div",
-            { class: "card failure", role: "alert", key: "failure" },
+            { class: "card failed", role: "alert", key: "failure" },
             h("p", null, this.#failure),
             h("button", { onclick: () => void this.#load() }, "Try again"),
         );

@@ -165,7 +165,7 @@ export class PositionField {
 
     #drawResult() {
         // It keeps its place when it is hidden: the button that the user clicks must not move.
-        if (this.#error) return h("p", { key: "error", class: ["refusal", this.#isErrorLeft && "left"] }, this.#error);
+        if (this.#error) return h("p", { key: "error", class: ["refusal", this.#isErrorLeft && "past"] }, this.#error);
         if (!this.#position) return null;
         const { board, view, mended } = this.#position;
         const toMove = view.turn == null ? "" : `${sideName(board, view.turn)} to move`;

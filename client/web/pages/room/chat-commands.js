@@ -9,8 +9,11 @@
 
 import { request } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
+import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { hasAi } from "../../ui/table.js";
 import { allowsHelp, mySeat } from "./viewer.js";
+
+void loadStyleSheet("pages/room/chat-commands.css").catch(() => {});
 
 /** A chat command, as the server lists it. @typedef {{name: string, about: string, needs?: string[]}} ChatCommand */
 

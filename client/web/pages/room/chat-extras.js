@@ -42,6 +42,10 @@ export class ChatExtras {
     /** The list of commands; null until it has arrived. @type {CommandList | null} */
     #commands = null;
     #isRequested = false;
+    /** The list of the lines: a new one after an outage. @type {Element | null} */
+    #lines = null;
+    /** In a list of another size its newest line may be out of view: the next draw scrolls to it. */
+    #resizes = new ResizeObserver(() => this.#app.update());
     /** The line to which the list was scrolled last. @type {Element | null} */
     #last = null;
     /** What is typed. */
@@ -111,13 +115,20 @@ export class ChatExtras {
     }
 
     /**
-     * Scrolls to the newest line, or once to the beginning of an answer.
+     * Scrolls to the newest line, or once to the beginning of an answer; a list that the user has
+     * scrolled back stays, unless it is a new one.
      * @param {HTMLElement} lines
+     * @param {boolean} isAtEnd whether the newest line is in view
      */
-    scroll(lines) {
+    scroll(lines, isAtEnd) {
         const last = /** @type {HTMLElement} */ (lines.lastElementChild);
         const isAnswer = last.matches(".answer");
-        if (lines.clientHeight === 0 || (isAnswer && last === this.#last)) return;
+        const isNew = lines !== this.#lines;
+        if (lines.clientHeight === 0 || !(isAtEnd || isNew) || (isAnswer && last === this.#last)) return;
+        if (isNew) {
+            this.#lines = lines;
+            this.#resizes.observe(lines);
+        }
         this.#last = last;
         lines.scrollTop = isAnswer ? last.offsetTop - lines.offsetTop : lines.scrollHeight;
     }
@@ -171,10 +182,12 @@ export class ChatExtras {
         const button = (/** @type {string} */ label, /** @type {string} */ text, /** @type {() => void} */ onclick) =>
             h("button", { class: "mute", "aria-label": label, title: label, onclick }, text);
         const isMuted = room.muted.some((person) => person.identity === identity);
-        return [
+        return h(
+            "span",
+            { class: "mutes" },
             button(`Mute ${isolated(name)}${marks.get(identity) ?? ""}`, "Mute", mute),
             isMuted || !this.#isHost(room) ? null : button(`Mute for all: ${isolated(name)}`, "Mute for all", muteForAll),
-        ];
+        );
     }
 
     /**

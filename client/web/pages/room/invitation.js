@@ -15,6 +15,9 @@ import { nameField } from "../../shell/frame.js";
 import { isInviting, mySeat, offline, permits } from "./viewer.js";
 import { occupantName, sideName } from "../../shell/words.js";
 
+/** The value of the button to watch; the other buttons have that of their seat. */
+const WATCH = "watch";
+
 export class Invitation {
     #app;
     #share;
@@ -126,16 +129,12 @@ export class Invitation {
     #drawForGuest(room, clock) {
         const { description, presence, seats } = room;
         const free = seats.flatMap((occupant, seat) => (occupant === null ? [seat] : []));
-        const watch = () => {
-            this.#isWatching = true;
-            this.#app.update();
-            focusMain();
-        };
         const submit = (/** @type {SubmitEvent} */ event) => {
             event.preventDefault();
             const form = event.currentTarget;
-            const seat = Number(event.submitter?.getAttribute("value") ?? free[0]);
-            if (form instanceof HTMLFormElement) void this.#play(room, seat, String(new FormData(form).get("name")));
+            const choice = event.submitter?.getAttribute("value") ?? free[0];
+            const seat = choice === WATCH ? null : Number(choice);
+            if (form instanceof HTMLFormElement) void this.#enter(room, seat, String(new FormData(form).get("name")));
         };
         const play = free.map((seat, i) =>
             h(
@@ -165,7 +164,7 @@ export class Invitation {
                     "div",
                     { class: "buttons" },
                     play,
-                    h("button", { type: "button", class: "large", onclick: watch, key: "watch" }, "Watch"),
+                    h("button", { class: "large", value: WATCH, disabled: this.#isBusy, key: "watch" }, "Watch"),
                 ),
             ),
         );
@@ -205,19 +204,21 @@ export class Invitation {
     }
 
     /**
-     * Takes a seat, under another name if the user has changed it.
+     * Takes a seat, or watches without one, under another name if the user has changed it.
      * @param {Room} room
-     * @param {number} seat
+     * @param {number | null} seat
      * @param {string} name
      */
-    async #play(room, seat, name) {
+    async #enter(room, seat, name) {
         if (this.#isBusy) return;
         this.#isBusy = true;
         this.#refusal = "";
         this.#app.update();
         try {
             await this.#takeName(name);
-            await this.#app.command({ t: "sit", room: room.id, seat });
+            if (seat === null) this.#isWatching = true;
+            else await this.#app.command({ t: "sit", room: room.id, seat });
+            this.#app.update();
             focusMain();
         } catch (error) {
             this.#refusal = error instanceof Error ? error.message : String(error);

@@ -232,7 +232,7 @@ export class RoomPage {
             scrollToShown(list);
         }
         const lines = /** @type {HTMLElement | null} */ (document.querySelector(".chat .lines"));
-        if (lines && this.#isChatAtEnd) this.#parts.chat.shown?.scroll(lines);
+        if (lines) this.#parts.chat.shown?.scroll(lines, this.#isChatAtEnd);
         this.#tabs.afterDraw();
         this.#parts.clock.shown?.show();
         if (room && this.#isDrawn) for (const name of expectedParts(this.#app.model, room)) this.#parts[name].request();
