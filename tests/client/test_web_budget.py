@@ -19,8 +19,8 @@ ROOM_WITH_PART_BYTES = {
     "after": 65_200,
     "aiForm": 64_500,
     "chat": 67_100,
-    "clock": 68_400,
-    "invitation": 65_700,
+    "clock": 68_500,
+    "invitation": 65_800,
     "opponent": 66_000,
     "thinking": 69_000,
 }

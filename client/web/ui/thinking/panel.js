@@ -349,7 +349,7 @@ function drawProgress(ready, warming) {
     return h(
         "p",
         { class: "ready" },
-        h("span", null, "Getting ready, once per installation"),
+        h("span", null, "Getting ready, only once"),
         h("progress", { max: 100, value: ready, "aria-label": "Getting ready" }),
         warming ? h("span", { class: "muted" }, "Until then it plays below its level.") : null,
     );
@@ -449,7 +449,7 @@ function drawRootMoves({ moves, pv }, played) {
  */
 function drawRootMove({ move, score, bound = "exact" }, best, played) {
     const fraction = Math.min(1, Math.abs(score) / FULL_BAR_SCORE);
-    const title = { exact: "exact", upper: "at most this: the search found it no better", lower: "at least this" }[
+    const title = { exact: "exact", upper: "at most this", lower: "at least this" }[
         bound
     ];
     // At most a win, or at least a loss, says nothing.
