@@ -328,7 +328,7 @@ async def test_a_resync_into_a_full_mailbox_is_not_lost() -> None:
         ben.send_command(ben.move(room, 1, "a1"))
         await second.store.waiting["find_command"].wait()
         for _ in range(MAILBOX_CAPACITY):
-            ben.send_command(ben.join(room))
+            ben.send_command(ben.leave(room))
         await ada.ack(ada.move(room, 0, "b2"))
         runner = second.hub.runner(room)
         assert runner is not None
