@@ -10,6 +10,7 @@ from typing import Any
 import psutil
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 
 from engine.dispatch.dispatcher import QueueFull
 from engine.rules.registry import load_game
@@ -255,19 +256,24 @@ def running(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, asyncio.Future[N
 
 
 async def test_jobs_are_fair_among_rooms(
-    running: list[tuple[str, asyncio.Future[None]]],
+    running: list[tuple[str, asyncio.Future[None]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A room with many jobs waits for its turn after each; none waits longer than a round."""
+    """A room with many jobs waits for its turn after each; none waits longer than a round.
+
+    Matches between AIs come after those with people, and have a queue of their own.
+    """
+    monkeypatch.setattr(pool_module, "QUEUE_SIZE", 5)
     async with StrategyPool(1) as single:
-        tasks = [
-            asyncio.create_task(single.search(job_of("minimax", room)))
-            for room in ("a", "a", "a", "a", "b", "c")
-        ]
+        first = job_of("minimax", "a")
+        jobs = [first, *(replace(first, affinity=f"ais{n}", priority=2) for n in range(5))]
+        jobs += [job_of("minimax", room) for room in ("a", "a", "a", "b", "c")]
+        tasks = [asyncio.create_task(single.search(job)) for job in jobs]
         for number in range(len(tasks)):
             await until(lambda number=number: len(running) > number)  # type: ignore[misc]
             running[number][1].set_result(None)
         await asyncio.gather(*tasks)
-        assert [room for room, _ in running] == ["a", "a", "b", "c", "a", "a"]
+        rooms = [room for room, _ in running]
+        assert rooms == ["a", "a", "b", "c", "a", "a", *(f"ais{n}" for n in range(5))]
 
 
 async def test_the_queue_is_bounded(
