@@ -256,13 +256,12 @@ def running(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, asyncio.Future[N
 
 
 async def test_jobs_are_fair_among_rooms(
-    running: list[tuple[str, asyncio.Future[None]]], monkeypatch: pytest.MonkeyPatch
+    running: list[tuple[str, asyncio.Future[None]]],
 ) -> None:
     """A room with many jobs waits for its turn after each; none waits longer than a round.
 
-    Matches between AIs come after those with people, and have a queue of their own.
+    Matches between AIs come after those with people, however long those wait.
     """
-    monkeypatch.setattr(pool_module, "QUEUE_SIZE", 5)
     async with StrategyPool(1) as single:
         first = job_of("minimax", "a")
         jobs = [first, *(replace(first, affinity=f"ais{n}", priority=2) for n in range(5))]
@@ -279,7 +278,7 @@ async def test_jobs_are_fair_among_rooms(
 async def test_the_queue_is_bounded(
     running: list[tuple[str, asyncio.Future[None]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beyond its size the queue refuses jobs."""
+    """Beyond its size the queue refuses jobs; matches between AIs have one of their own."""
     monkeypatch.setattr(pool_module, "QUEUE_SIZE", 2)
     async with StrategyPool(1) as single:
         tasks = [asyncio.create_task(single.search(job_of("minimax", room))) for room in "abcd"]
@@ -287,6 +286,10 @@ async def test_the_queue_is_bounded(
         (refused,) = done
         with pytest.raises(QueueFull):
             await refused
+        between_ais = replace(job_of("minimax", "e"), priority=1)
+        tasks.append(asyncio.create_task(single.search(between_ais)))
+        await asyncio.sleep(0)
+        assert single.load().waiting == 3
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
