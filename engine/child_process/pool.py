@@ -1,4 +1,5 @@
-"""A pool of processes: a bounded queue of jobs, fair among affinities, before a few processes.
+"""A pool of processes: a bounded queue of jobs, by rank and fair among affinities, before a few
+processes.
 
 A process starts when it is first needed, and ends after a while without a job.
 """
@@ -11,7 +12,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from msgspec import Struct, field
 
-from engine.dispatch.fair_queue import FairQueue
+from engine.dispatch.fair_queue import RankedQueue
 from engine.search.job import Load
 
 A = TypeVar("A")
@@ -36,6 +37,8 @@ class PendingJob(Struct, Generic[A], eq=False, kw_only=True):
 
     #: The room or the address whose job it is.
     affinity: str
+    #: Jobs of rank 0 are served first.
+    rank: int = 0
     answer: asyncio.Future[A] = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
@@ -49,14 +52,15 @@ J = TypeVar("J", bound=PendingJob[Any])
 
 
 class ProcessPool(ABC, Generic[P, J, A]):
-    """Runs jobs in at most `size` processes; up to `queue_size` jobs wait.
+    """Runs jobs in at most `size` processes; up to `queue_size` jobs of each of
+    `ranks` ranks wait.
 
     A process without a job ends after `idle_s` seconds.
     """
 
-    def __init__(self, size: int, queue_size: int, idle_s: float) -> None:
+    def __init__(self, size: int, queue_size: int, idle_s: float, ranks: int = 1) -> None:
         self._size = size
-        self._queue: FairQueue[J] = FairQueue(queue_size)
+        self._queue: RankedQueue[J] = RankedQueue(queue_size, ranks)
         self._running: set[J] = set()
         self._idle: IdleProcesses[P] = IdleProcesses(idle_s)
         self._admitted_count = 0

@@ -11,21 +11,23 @@ outcomes: `engine.pool` over the pipes of worker processes, `server.seats` over 
 A search has at most one current attempt. A report from any other attempt is stale and changes
 nothing.
 
-Searches have classes (`engine.search.job.USES`). The most urgent class is assigned first, and a
-search that waits for a place preempts the youngest one of the last class that runs (`preempt`).
+Searches have classes (`engine.search.job.USES`) and ranks (`RANKS`). The first rank is assigned
+first, and a search that waits for a place preempts the youngest one of the last class that runs
+(`preempt`).
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from engine.dispatch.fair_queue import FairQueue
+from engine.dispatch.fair_queue import RankedQueue
 from engine.dispatch.placing import Offer, Places, choose
 from engine.dispatch.search import MIN_RETRY_S, Attempt, P, PendingSearch, best_outcome
 from engine.search.job import (
     BACKGROUND,
+    RANKS,
     USES,
     ClassLoad,
     Info,
@@ -65,7 +67,7 @@ class Settled(Struct, Generic[S, P], frozen=True, eq=False):
 class Dispatcher(Generic[S, P]):
     """Owns the searches from their admission to their answer.
 
-    At most `queue_size` searches of each class wait. An answer may be `grace_s` late; after that
+    At most `queue_size` searches of each rank wait. An answer may be `grace_s` late; after that
     the best move so far is the answer. `own` is the caller's own engine among the places, if it has
     one: it gets the searches that others have lost TRIES times.
     """
@@ -75,7 +77,7 @@ class Dispatcher(Generic[S, P]):
         self.places: Places[P] = Places()
         self._grace_s = grace_s
         self._admitted_count = 0
-        self._waiting: ClassQueue[S] = ClassQueue(queue_size)
+        self._waiting: RankedQueue[S] = RankedQueue(queue_size, len(RANKS))
         self._searches: dict[S, None] = {}
         self._lost: dict[S, None] = {}
         self._running: RunningAttempts[S, P] = RunningAttempts()
@@ -93,15 +95,14 @@ class Dispatcher(Generic[S, P]):
 
     def load_of(self, use: Use) -> ClassLoad:
         """The searches of a class."""
-        return ClassLoad(
-            self._running.count(use), self._waiting.count(use), self._preempted_of[use]
-        )  # fmt: skip
+        waiting = sum(self._waiting.count(rank) for rank in _ranks_of((use,)))
+        return ClassLoad(self._running.count(use), waiting, self._preempted_of[use])
 
     # --- admission
 
     def admit(self, search: S) -> None:
-        """Takes a search into the queue of its class, or raises QueueFull."""
-        if self._waiting.is_full_for(search.use):
+        """Takes a search into the queue of its rank, or raises QueueFull."""
+        if self._waiting.is_full_for(search.rank):
             raise QueueFull(f"{self._waiting.size} searches are waiting already")
         self._admitted_count += 1
         search.number = self._admitted_count
@@ -124,7 +125,7 @@ class Dispatcher(Generic[S, P]):
         uses: Collection[Use] = USES,
     ) -> tuple[S, Attempt[P]] | None:
         """Assigns the next search of the classes `uses` to one of the places that `offers_of`
-        yields. The order is by class, and fair within a class.
+        yields. The order is by rank, and fair within a rank.
 
         Returns the search and its new attempt, or None when no waiting search has a place.
         """
@@ -142,7 +143,7 @@ class Dispatcher(Generic[S, P]):
                 chosen.append(place)
             return place is not None
 
-        search = self._waiting.take(has_place, uses)
+        search = self._waiting.take(has_place, _ranks_of(uses))
         if search is None:
             return None
         search.attempt_count += 1
@@ -162,18 +163,20 @@ class Dispatcher(Generic[S, P]):
         """Ends attempts of less urgent classes to make room for the waiting searches that may run.
 
         The transport calls this when it has no place for them, and stops the attempts that are
-        returned. `free_soon` is the number of places at which an attempt is being stopped. The last
-        class is preempted first, then the youngest attempt, and one that `is_slow` to stop last. A
-        preempted search waits again at the head of its queue. It begins anew, so that its result
-        does not depend on the other searches; that counts neither as a loss nor as an attempt.
+        returned. `free_soon` is the number of places at which an attempt is being stopped. No live
+        search is preempted. The last class is preempted first, then the youngest attempt, and one
+        that `is_slow` to stop last. A preempted search waits again at the head of its queue. It
+        begins anew, so that its result does not depend on the other searches; that counts neither
+        as a loss nor as an attempt.
         """
         preempted: list[Attempt[P]] = []
         if not any(self._running.count(use) for use in BACKGROUND):
             return preempted
-        for index, use in enumerate(USES[:-1]):
-            wanted = sum(map(may_run, self._waiting.of(use)))
+        for rank in range(len(RANKS) - 1):
+            wanted = sum(map(may_run, self._waiting.of(rank)))
+            later = [use for use, _ in RANKS[rank + 1 :] if use in BACKGROUND]
             for _ in range(wanted - free_soon):
-                attempt = self._running.find_preemptible(USES[index + 1 :], is_slow)
+                attempt = self._running.find_preemptible(later, is_slow)
                 search = None if attempt is None else self._end(attempt)
                 if attempt is None or search is None:
                     break
@@ -328,53 +331,9 @@ class Dispatcher(Generic[S, P]):
         return Settled(search, outcome, running)
 
 
-class ClassQueue(Generic[S]):
-    """The waiting searches: a fair queue for each class, so that no class waits behind another.
-
-    It serves the most urgent class first. At most `size` searches of each class wait.
-    """
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self._queues: dict[Use, FairQueue[S]] = {use: FairQueue(size) for use in USES}
-
-    def __len__(self) -> int:
-        return sum(map(len, self._queues.values()))
-
-    def __iter__(self) -> Iterator[S]:
-        for queue in self._queues.values():
-            yield from queue
-
-    def count(self, use: Use) -> int:
-        """The number of waiting searches of a class."""
-        return len(self._queues[use])
-
-    def of(self, use: Use) -> Iterator[S]:
-        """The waiting searches of a class."""
-        return iter(self._queues[use])
-
-    def is_full_for(self, use: Use) -> bool:
-        """Whether the queue of a class is full."""
-        return self._queues[use].is_full
-
-    def put(self, search: S) -> None:
-        """Appends a search to the queue of its class; the caller checks `is_full_for` first."""
-        self._queues[search.use].put(search)
-
-    def put_back(self, search: S) -> None:
-        """Puts a search back at the head of the queue of its class, even when that is full."""
-        self._queues[search.use].put_back(search)
-
-    def take(self, is_wanted: Callable[[S], bool], uses: Collection[Use] = USES) -> S | None:
-        """Removes and returns the next wanted search of the classes `uses`; None for none."""
-        for use, queue in self._queues.items():
-            if use in uses and queue and (search := queue.take(is_wanted)) is not None:
-                return search
-        return None
-
-    def remove(self, search: S) -> None:
-        """Removes a search from the queue; does nothing when the search is not queued."""
-        self._queues[search.use].remove(search)
+def _ranks_of(uses: Collection[Use]) -> list[int]:
+    """The ranks of these classes, the first one to be served first."""
+    return [rank for rank, (use, _) in enumerate(RANKS) if use in uses]
 
 
 class RunningAttempts(Generic[S, P]):

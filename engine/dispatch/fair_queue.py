@@ -1,7 +1,9 @@
-"""A queue of jobs that wait for a worker: FIFO within a room, round-robin between rooms."""
+"""A queue of jobs that wait for a worker: by rank, round-robin between the rooms of a rank, and
+FIFO within a room.
+"""
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, Protocol, TypeVar
 
 
@@ -15,7 +17,15 @@ class Queueable(Protocol):
     def number(self) -> int: ...
 
 
+class Ranked(Queueable, Protocol):
+    """An item with a rank: those of rank 0 are served first."""
+
+    @property
+    def rank(self) -> int: ...
+
+
 T = TypeVar("T", bound=Queueable)
+R = TypeVar("R", bound=Ranked)
 
 
 class FairQueue(Generic[T]):
@@ -74,3 +84,53 @@ class FairQueue(Generic[T]):
             self._count -= 1
             if not items:
                 del self._by_affinity[item.affinity]
+
+
+class RankedQueue(Generic[R]):
+    """A fair queue for each of `count` ranks, so that no item waits behind one of a later rank.
+
+    At most `size` items of each rank wait.
+    """
+
+    def __init__(self, size: int, count: int) -> None:
+        self.size = size
+        self._queues: list[FairQueue[R]] = [FairQueue(size) for _ in range(count)]
+
+    def __len__(self) -> int:
+        return sum(map(len, self._queues))
+
+    def __iter__(self) -> Iterator[R]:
+        for queue in self._queues:
+            yield from queue
+
+    def count(self, rank: int) -> int:
+        """The number of waiting items of a rank."""
+        return len(self._queues[rank])
+
+    def of(self, rank: int) -> Iterator[R]:
+        """The waiting items of a rank."""
+        return iter(self._queues[rank])
+
+    def is_full_for(self, rank: int) -> bool:
+        """Whether the queue of a rank is full."""
+        return self._queues[rank].is_full
+
+    def put(self, item: R) -> None:
+        """Appends an item to the queue of its rank; the caller checks `is_full_for` first."""
+        self._queues[item.rank].put(item)
+
+    def put_back(self, item: R) -> None:
+        """Puts an item back at the head of the queue of its rank, even when that is full."""
+        self._queues[item.rank].put_back(item)
+
+    def take(self, is_wanted: Callable[[R], bool], ranks: Iterable[int] | None = None) -> R | None:
+        """Removes and returns the next wanted item, of these ranks only; None for none."""
+        for rank in range(len(self._queues)) if ranks is None else ranks:
+            queue = self._queues[rank]
+            if queue and (item := queue.take(is_wanted)) is not None:
+                return item
+        return None
+
+    def remove(self, item: R) -> None:
+        """Removes an item from the queue; does nothing when the item is not queued."""
+        self._queues[item.rank].remove(item)

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 from msgspec import Struct
 
 from engine.game import Game
-from engine.search.job import Info, Job, Result, SearchError, Use
+from engine.search.job import RANKS, Info, Job, Result, SearchError, Use
 from engine.search.layout import MATE_BOUND
 from engine.search.levels import Level
 from engine.search.report import best_so_far
@@ -57,6 +57,10 @@ class PendingSearch(Struct, Generic[P], eq=False, kw_only=True):
     @property
     def use(self) -> Use:
         return self.job.use
+
+    @property
+    def rank(self) -> int:
+        return RANKS.index((self.job.use, self.job.priority if self.job.use == "live" else 0))
 
     def set_time_left(self, now_s: float, time_ms: int | None) -> None:
         """Sets the rest of the job's time, `time_ms`, after attempts elsewhere; None: all of it."""

@@ -53,7 +53,7 @@ class PoolClosed(SearchError):
 class Pool:
     """Searches jobs on `workers` processes. A pool belongs to one event loop and is entered once.
 
-    `queue_size` is the number of jobs of each class that may wait, and `table_bytes` the size of
+    `queue_size` is the number of jobs of each rank that may wait, and `table_bytes` the size of
     the tables that each worker keeps, in bytes. The pool compiles the games in `warm` (by default
     all games) at idle priority when no other game is requested. It calls `on_warm(game, state)`
     when the state of a game's search changes, and `on_compile_error(game, step, error)` when a step

@@ -19,8 +19,19 @@ NULL_MOVE = "null-move"
 #: What a search is for, which is its class: an AI's move (live), a person who waits for an answer
 #: (ask), or the analysis of a match (study).
 Use = Literal["live", "ask", "study"]
-#: The classes of searches, the most urgent first. A search never waits for one of a later class.
+#: The classes of searches, the most urgent first. Only a match between AIs waits for one of a later
+#: class: see RANKS.
 USES: tuple[Use, ...] = get_args(Use)
+#: The order of live searches: for a person who waits for the move, in a match between AIs, and in
+#: such a match that nobody follows.
+Priority = Literal[0, 1, 2]
+#: The number of priorities.
+PRIORITIES = len(get_args(Priority))
+#: The ranks of searches, the first one to be served first: a class, and a `Job.priority`. A person
+#: who waits for an answer comes before the matches that AIs play among themselves.
+RANKS: tuple[tuple[Use, Priority], ...] = (
+    ("live", 0), ("ask", 0), ("live", 1), ("live", 2), ("study", 0),
+)  # fmt: skip
 #: The class of live searches, and the classes whose searches they may preempt.
 LIVE, BACKGROUND = USES[:1], USES[1:]
 #: The classes whose searches leave no place for one of this class, as far as they fill the places.
@@ -72,6 +83,7 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     `digest`, when given, is the digest of the position to search: a worker refuses the job if the
     moves lead to another position. `needs` names what a worker's program must be able to do beyond
     what every program can: a worker that does not know one of the names refuses the job.
+    `priority` orders the live searches in a queue.
     `use` is the class of the search. A job of the classes ask and study is searched in isolation:
     with fixed nodes, its result depends on nothing but the job.
     `lines` is the number of best moves that get exact scores and lines (multi-PV), for a job with a
@@ -100,6 +112,7 @@ class Job(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     lines: int = 1
     solver_nodes: int = 0
     null_move: bool = False
+    priority: Priority = 0
 
 
 class RootMove(Struct, frozen=True, omit_defaults=True):

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from engine.child_process.pool import PendingJob, ProcessPool
 from engine.dispatch.dispatcher import QueueFull
-from engine.search.job import Info, Job, Result, SearchError
+from engine.search.job import PRIORITIES, Info, Job, Result, SearchError
 from engine.search.report import nodes_per_second
 from engine.strategies import reasons
 from engine.strategies.contract import MAX_LOG_BYTES, Choice, StrategyFailed
@@ -27,7 +27,7 @@ from engine.strategy_pool.process import StrategyProcess
 PROCESSES = 2
 #: The default limit of a process's address space, in bytes.
 MEMORY_BYTES = 512 << 20
-#: Maximum number of jobs that wait for a process.
+#: Maximum number of jobs of each priority that wait for a process.
 QUEUE_SIZE = 256
 #: The group of the built-in strategies. No strategy of another package has this name.
 BUILT_IN_GROUP = ""
@@ -52,7 +52,7 @@ class StrategyPool(ProcessPool[StrategyProcess, PendingStrategy, Result]):
     """Runs the strategies of jobs in at most `size` processes, each with `memory_bytes`."""
 
     def __init__(self, size: int = PROCESSES, memory_bytes: int = MEMORY_BYTES) -> None:
-        super().__init__(size, QUEUE_SIZE, IDLE_S)
+        super().__init__(size, QUEUE_SIZE, IDLE_S, PRIORITIES)
         self._memory_bytes = memory_bytes
 
     @property
@@ -69,9 +69,11 @@ class StrategyPool(ProcessPool[StrategyProcess, PendingStrategy, Result]):
         """
         if not self._is_open:
             raise self._closed_error()
-        if self._queue.is_full:
+        if self._queue.is_full_for(job.priority):
             raise QueueFull(f"{self._queue.size} strategies are waiting already")
-        pending = PendingStrategy(job=job, affinity=job.affinity, on_info=on_info)
+        pending = PendingStrategy(
+            job=job, affinity=job.affinity, rank=job.priority, on_info=on_info
+        )
         return await self._submit(pending)
 
     async def _run(self, pending: PendingStrategy) -> Result:

@@ -89,7 +89,7 @@ class StudyPool(ProcessPool[StudyProcess, PendingStudy, Ended | Refused]):
         if not self._is_open or not self.is_on:
             raise StudyUnavailable("this server has no study processes")
         waiting = sum(pending.affinity == address for pending in self._queue)
-        if self._queue.is_full or waiting >= QUEUE_SIZE_PER_ADDRESS:
+        if self._queue.is_full_for(0) or waiting >= QUEUE_SIZE_PER_ADDRESS:
             raise QueueFull(f"{waiting} searches of this address are waiting already")
         return await self._submit(PendingStudy(job=job, affinity=address, on_part=on_part))
 

@@ -16,6 +16,7 @@ from engine.search.job import (
     Job,
     Limit,
     Load,
+    Priority,
     Result,
     RulesChanged,
     SearchError,
@@ -69,13 +70,26 @@ def search_key_prefix(match: str, digest: str) -> str:
     return f"{match}:{digest}:"
 
 
-def job_for(room: Room, match: Match, seat: int, strategy_ms: int = STRATEGY_MS) -> Job:
+def job_for(
+    room: Room,
+    match: Match,
+    seat: int,
+    strategy_ms: int = STRATEGY_MS,
+    *,
+    is_followed: bool = True,
+) -> Job:
     """The search job for the seat to move; a strategy has `strategy_ms` for a move.
+
+    In a match between AIs it comes after those of people who wait for their opponent, and last if
+    nobody follows the room.
 
     Its seed depends only on the match and the ply, so that a repeated search gives the same move.
     """
     assert room.game is not None, "a room without rules has no AI to move"
     occupant = match.seats[seat]
+    priority: Priority = 0
+    if all(each.kind == "ai" for each in match.seats):
+        priority = 1 if is_followed else 2
     limit = Limit()
     if occupant.strategy is not None:
         limit = Limit(depth=occupant.depth, time_ms=strategy_ms)
@@ -84,7 +98,7 @@ def job_for(room: Room, match: Match, seat: int, strategy_ms: int = STRATEGY_MS)
         moves=tuple(played.move for played in match.moves), affinity=room.id, level=occupant.level,
         persona=occupant.persona, limit=limit,
         seed=search_seed(match.id, match.ply), digest=match.digest,
-        strategy=occupant.strategy, evaluator=occupant.evaluator or "",
+        strategy=occupant.strategy, evaluator=occupant.evaluator or "", priority=priority,
     )  # fmt: skip
 
 
@@ -269,7 +283,13 @@ def wait_text(load: Load) -> str:
 
 
 async def find_move(
-    ports: Ports, room: Room, match: Match, seat: int, send: Callable[[wire.Thinking], None]
+    ports: Ports,
+    room: Room,
+    match: Match,
+    seat: int,
+    send: Callable[[wire.Thinking], None],
+    *,
+    is_followed: bool = True,
 ) -> tuple[AiMove | AiFailure, bytes | None]:
     """Searches for the AI seat's move; returns its command, and its analysis as JSON.
 
@@ -280,7 +300,8 @@ async def find_move(
     """
     time_ms = time_for_move(match)
     strategy_ms = round(1000 * ports.settings.strategy_move_s)
-    job = job_for(room, match, seat, strategy_ms if time_ms is None else min(strategy_ms, time_ms))
+    move_ms = strategy_ms if time_ms is None else min(strategy_ms, time_ms)
+    job = job_for(room, match, seat, move_ms, is_followed=is_followed)
     reporter = reporter_of(ports, room, match, seat, send)
     key = command_id(match, room.v)
     reason, tries, lost_count, waited_s, is_absent = "", 0, 0, 0.0, False

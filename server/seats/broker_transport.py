@@ -326,9 +326,12 @@ def reject_message(link: Link, counts: Counts, topic: str, error: Malformed) -> 
 
 
 def _hide_room(job: Job) -> Job:
-    """The job with a hash of its room's id: anyone who knows the id can enter an unlisted room."""
+    """The job with a hash of its room's id: anyone who knows the id can enter an unlisted room.
+
+    It has no priority, which older workers do not know: it orders this node's queue only.
+    """
     return msgspec.structs.replace(
-        job, affinity=hashlib.blake2b(job.affinity.encode(), digest_size=8).hexdigest()
+        job, affinity=hashlib.blake2b(job.affinity.encode(), digest_size=8).hexdigest(), priority=0
     )
 
 

@@ -15,7 +15,7 @@ import structlog
 
 from engine.dispatch.placing import Offer
 from engine.game import Game, GameError, GameFault
-from engine.search.job import BACKGROUND, LIVE, RIVALS, Job, Use
+from engine.search.job import BACKGROUND, LIVE, RIVALS, Job, Priority, Use
 from server.bus import work
 from server.bus.work import Advert, CompilingGame, ReadyGame, UncompiledGame
 from server.process.metrics import Metrics
@@ -77,16 +77,17 @@ class RemoteWorker:
         background_count = max(running_at(name, BACKGROUND), self.advert.studying)
         return self.load(running_at(name, LIVE)) + background_count / self.advert.cores
 
-    def is_full_for(self, use: Use, running_at: RunningAt) -> bool:
-        """Whether the worker should get no search of this class now.
+    def is_full_for(self, use: Use, running_at: RunningAt, priority: Priority = 0) -> bool:
+        """Whether the worker should get no search of this class and priority now.
 
-        A live search may queue there. One for a person who waits needs a core without a live
-        search, and a study needs an idle core.
+        A live search may queue there, but not one of a match between AIs: the worker serves its
+        queue in turn. That one, and one for a person who waits, needs a core without a live search,
+        and a study needs an idle core.
         """
         name = self.advert.worker
         live_load, rival_count = self.load(running_at(name, LIVE)), running_at(name, RIVALS[use])
         if use == "live":
-            return live_load >= 1 + work.QUEUED_PER_CORE
+            return live_load >= 1 + (0 if priority else work.QUEUED_PER_CORE)
         if use == "ask":
             return live_load >= 1 or rival_count >= self.advert.study
         is_full = max(rival_count, self.advert.studying) >= self.advert.study
@@ -174,7 +175,7 @@ class RemoteWorkers:
                 offers.append(
                     Offer(
                         name, load, nps, is_compiled=is_compiled,
-                        is_full=worker.is_full_for(job.use, running_at),
+                        is_full=worker.is_full_for(job.use, running_at, job.priority),
                     )
                 )  # fmt: skip
         return offers

@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
+import pytest
+
 from server.deploy.cluster.plan import DEPLOY, Service, proxy_config
 from server.deploy.cluster.running import Member, is_answering
 from server.deploy.free_ports import free_ports
@@ -126,6 +128,8 @@ class NamedNode:
         self.port = port
         self.held = 0
         self.is_full = False
+        #: The version whose files it has.
+        self.version = "new"
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
@@ -144,6 +148,8 @@ class NamedNode:
             if path == "/held":
                 self.held += 1
                 await reader.read()
+            elif path.startswith("/static/") and not path.startswith(f"/static/{self.version}/"):
+                writer.write(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             elif self.is_full and path.startswith("/ws"):
                 writer.write(b"HTTP/1.1 503 Full\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
             else:
@@ -254,3 +260,24 @@ async def test_other_connections_go_to_the_node_with_the_fewest(tmp_path: Path) 
         assert [node.held for node in nodes] == [2, 2, 2]
         for writer in writers:
             writer.close()
+
+
+@pytest.mark.parametrize("count", [2, 3])
+async def test_files_of_two_versions(tmp_path: Path, count: int) -> None:
+    """While nodes of two versions run, the files of a page come from a node that has them, also
+    when a browser requests them together; a file that no node has is missing.
+    """
+
+    async def status(port: int, path: str) -> int:
+        async with connected(port) as http:
+            return (await http.request(path)).status
+
+    async with named_nodes(count) as nodes, balanced(tmp_path, nodes) as port:
+        nodes[0].version = "old"
+        for version in ("old", "new"):
+            paths = [f"/static/{version}/{number}.js" for number in range(20)]
+            assert [await status(port, path) for path in paths] == [200] * 20
+            together = await asyncio.gather(*(status(port, path) for path in paths))
+            assert together == [200] * 20
+        assert await status(port, "/static/older/main.js") == 404
+        assert await status(port, "/ws?room=popular") == 200

@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from hypothesis import Phase, settings
 
-from engine.dispatch.dispatcher import ClassQueue, Dispatcher, RunningAttempts
-from engine.dispatch.fair_queue import FairQueue
+from engine.dispatch.dispatcher import Dispatcher, RunningAttempts
+from engine.dispatch.fair_queue import FairQueue, RankedQueue
 from engine.dispatch.search import PendingSearch
 from engine.pool.transport import PipeTransport
 from engine.pool.workers import Workers
 from engine.search import driver
-from engine.search.job import RIVALS, USES, Job, SearchError
+from engine.search.job import RANKS, RIVALS, USES, Job, SearchError
 from tests.engine import test_dispatch, test_levels, test_search_classes
 
 Patch = pytest.MonkeyPatch
@@ -102,18 +102,25 @@ def studies_use_any_worker(patch: Patch) -> None:
 
 
 def the_classes_wait_in_one_order(patch: Patch) -> None:
-    def take(self: Any, is_wanted: Any, uses: Any = USES) -> Any:
+    def take(self: Any, is_wanted: Any, ranks: Any) -> Any:
         for search in sorted(self, key=lambda search: search.number):
-            if search.use in uses and is_wanted(search):
+            if search.rank in ranks and is_wanted(search):
                 self.remove(search)
                 return search
         return None
 
-    patch.setattr(ClassQueue, "take", take)
+    patch.setattr(RankedQueue, "take", take)
+
+
+def matches_between_ais_do_not_wait(patch: Patch) -> None:
+    def rank(self: Any) -> int:
+        return RANKS.index((self.job.use, 0))
+
+    patch.setattr(PendingSearch, "rank", property(rank))
 
 
 def the_classes_share_a_limit(patch: Patch) -> None:
-    patch.setattr(ClassQueue, "is_full_for", lambda self, use: len(self) >= self.size)
+    patch.setattr(RankedQueue, "is_full_for", lambda self, rank: len(self) >= self.size)
 
 
 def one_room_has_all_turns(patch: Patch) -> None:
@@ -186,6 +193,7 @@ FAULTS: list[tuple[Callable[[Patch], None], Callable[[], Any]]] = [
     (no_worker_is_left_free, CLASSES.test_any_history),
     (studies_use_any_worker, CLASSES.test_a_room_keeps_its_worker_beside_studies),
     (the_classes_wait_in_one_order, CLASSES.test_the_order_is_fair_within_a_class),
+    (matches_between_ais_do_not_wait, CLASSES.test_people_come_before_matches_between_ais),
     (the_classes_share_a_limit, CLASSES.test_each_class_has_its_own_queue),
     (one_room_has_all_turns, CLASSES.test_the_order_is_fair_within_a_class),
     (a_report_answers_a_study, CLASSES.test_a_report_of_an_ended_attempt_is_not_the_answer),

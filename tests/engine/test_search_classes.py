@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from engine.dispatch.dispatcher import QueueFull
 from engine.pool.messages import Answered, CompileCommand, Failed, Progress, SearchCommand
 from engine.pool.pool import Pool
-from engine.search.job import BACKGROUND, USES, ClassLoad, Limit, Load, Result, Use
+from engine.search.job import BACKGROUND, USES, ClassLoad, Limit, Load, Priority, Result, Use
 from tests.support import search_places
 from tests.support.search_places import (
     FakeProcess,
@@ -42,11 +42,17 @@ class ClassPool:
         self.size = size
         self.searches: list[tuple[asyncio.Task[Result], Use, str]] = []
 
-    async def search(self, use: Use, room: str = "room", time_ms: int | None = None) -> int:
+    async def search(
+        self,
+        use: Use,
+        room: str = "room",
+        time_ms: int | None = None,
+        priority: Priority = 0,
+    ) -> int:
         """Starts a search; returns its number, which is the seed of its job."""
         number = len(self.searches)
         limit = Limit(nodes=1000, time_ms=time_ms)
-        job = replace(job_of(room, seed=number), use=use, limit=limit)
+        job = replace(job_of(room, seed=number), use=use, limit=limit, priority=priority)
         self.searches.append((asyncio.create_task(self.pool.search(job)), use, room))
         await run_callbacks()
         return number
@@ -367,6 +373,41 @@ def test_each_class_has_its_own_queue() -> None:
         assert not pool.searches[live][0].done()
 
     play(1, script, queue_size=3)
+
+
+def test_people_come_before_matches_between_ais() -> None:
+    """A person's opponent, then a question, a match between AIs, one that nobody follows, a study.
+
+    Many matches between AIs neither fill the queue of the others nor preempt a question.
+    """
+
+    async def script(pool: ClassPool) -> None:
+        ask = await pool.search("ask")
+        study = await pool.search("study", "s")
+        unfollowed = [await pool.search("live", f"u{n}", priority=2) for n in range(3)]
+        followed = [await pool.search("live", f"f{n}", priority=1) for n in range(3)]
+        assert pool.running() == [ask], "no match between AIs preempts a question"
+        opponent, question = await pool.search("live"), await pool.search("ask", "other")
+        await pool.stop_all()
+        served: list[int] = []
+        while running := pool.running():
+            served += running
+            await pool.answer(running[0])
+        assert served == [opponent, ask, question, *followed, *unfollowed, study]
+
+    play(1, script, queue_size=3)
+
+
+def test_a_match_between_ais_preempts_a_study() -> None:
+    """Searches of a match between AIs come before the analysis of another one."""
+
+    async def script(pool: ClassPool) -> None:
+        await pool.search("study")
+        live = await pool.search("live", priority=2)
+        await pool.stop_all()
+        assert pool.running() == [live]
+
+    play(1, script)
 
 
 @given(order=st.lists(st.tuples(st.sampled_from(USES), st.sampled_from("abc")), max_size=14))

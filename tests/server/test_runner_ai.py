@@ -55,11 +55,12 @@ async def test_the_ai_moves() -> None:
         await ada.ack(ada.move(room, 0, "b2"))
         await ada.until(lambda m: m["t"] == "event" and m["kind"] == "moved" and m["seat"] == 1)
         (job,) = fake.engines.jobs
-        assert (job.moves, job.level, job.affinity, job.rules) == (
+        assert (job.moves, job.level, job.affinity, job.rules, job.priority) == (
             ("b2",),
             1,
             room,
             load_game("tic-tac-toe").digest,
+            0,
         )
         match = ada.of("view")[-1]["match"]
         (thought,) = await fake.store.projections.thoughts(match)
@@ -148,7 +149,10 @@ async def test_an_ai_answers_an_offer_after_a_store_failure() -> None:
 
 @virtual
 async def test_two_ais_play_to_the_end() -> None:
-    """Two AI seats play a match to its end, with one search a turn."""
+    """Two AI seats play a match to its end, with one search a turn.
+
+    Their searches come after those of people, and last if nobody follows the room.
+    """
     fake = FakeServer()
     async with against_ai(fake, (AI1, AI1)) as (_, _room, ada):
         over = await ada.event("finished")
@@ -156,6 +160,11 @@ async def test_two_ais_play_to_the_end() -> None:
         assert over["how"] == "board"
         assert len(fake.engines.jobs) == len({job.moves for job in fake.engines.jobs})
         assert len(moves) <= len(fake.engines.jobs)
+        assert {job.priority for job in fake.engines.jobs[1:]} == {1}
+        unfollowed = await ada.create(seats=(AI1, AI1))
+        await run_ready_tasks()
+        assert fake.engines.jobs[-1].affinity == unfollowed
+        assert fake.engines.jobs[-1].priority == 2
 
 
 @virtual

@@ -80,7 +80,9 @@ async def test_a_worker_without_classes_gets_live_searches_only() -> None:
         for use in BACKGROUND:
             with pytest.raises(EngineUnavailable):
                 await network.search(job_for(use))
-        assert [command.job.use for command in older.commands] == ["live"]
+        assert (await network.search(replace(job_for("live"), priority=2))).move == "d"
+        assert [command.job.use for command in older.commands] == ["live"] * 2
+        assert not older.commands[-1].job.priority, "older workers do not know the priority"
         newer = await network.add_worker(cores=2)
         newer.script = answers("c")
         await advertise(network, newer, study=1)
@@ -128,6 +130,7 @@ def test_which_searches_a_worker_gets(
     background = max(studying, own_count["ask"] + own_count["study"])
     assert worker.load(running_at("w", LIVE)) == live / cores
     assert worker.is_full_for("live", running_at) == (live / cores >= 1 + work.QUEUED_PER_CORE)
+    assert worker.is_full_for("live", running_at, 1) == (live >= cores), "between AIs none queues"
     if not worker.is_full_for("study", running_at):
         assert live + background < cores
         assert background < max(1, cores - 1)
@@ -162,6 +165,27 @@ async def test_a_study_waits_for_an_idle_core() -> None:
                 worker.send(command, message)
         assert {result.move for result in await asyncio.gather(*searches)} == {"d"}
         assert worker.commands[-1].job.use == "study"
+
+
+@virtual
+async def test_a_match_between_ais_waits_at_the_node() -> None:
+    """Searches of matches between AIs do not queue at a worker, before those that people wait for.
+
+    They wait for a free core, and go on when no person waits.
+    """
+    async with open_memory_network(MemoryBroker()) as network:
+        worker = await network.add_worker(cores=1)
+        worker.script = accepted
+        jobs = [replace(job_for("live", f"{number}"), priority=2) for number in range(3)]
+        searches = [asyncio.create_task(network.search(job)) for job in (*jobs, job_for("live"))]
+        await worker.until(lambda: len(worker.commands) == 2)
+        assert network.engines.load().of("live") == ClassLoad(2, 2)
+        worker.script = answers("d")
+        for command in worker.commands:
+            for message in answers("d")(command):
+                worker.send(command, message)
+        assert {result.move for result in await asyncio.gather(*searches)} == {"d"}
+        assert len(worker.commands) == 4
 
 
 @virtual

@@ -44,7 +44,8 @@ async def open_replays(person: Person) -> None:
 async def test_a_page_is_loaded_when_it_is_opened(chromium: Browser, server: ServerProcess) -> None:
     """The lobby's first load has only its own files; a click loads the other page's once.
 
-    A failed load shows a page with a button, which loads everything again.
+    After a failed load the address is loaded anew, once, as after an update. If that fails too, it
+    shows a page with a button, which loads everything again.
     """
     ada = await visitor(chromium, server)
     requested: list[str] = []
@@ -70,7 +71,11 @@ async def test_a_page_is_loaded_when_it_is_opened(chromium: Browser, server: Ser
     await expect(ada.page.locator(".lesson-card").first).to_be_visible()
     assert requested.count("pages/replays.js") == 1
     assert requested.count("pages/lobby.js") == 1
-    assert requested.count("shell.js") == 2
+    assert requested.count("shell.js") == 3
+    await ada.page.route("**/pages/replays.js", lambda route: route.fulfill(status=404), times=1)
+    await ada.page.get_by_role("link", name="Replays", exact=True).click()
+    await expect(ada.page.get_by_role("heading", name="Replays")).to_be_visible()
+    assert requested.count("shell.js") == 4
 
 
 @asynccontextmanager
@@ -128,12 +133,53 @@ async def test_a_room_is_played_without_a_part_that_does_not_arrive(
     ada = await visitor(chromium, server)
     await ada.page.route("**/pages/room/thinking.js", lambda route: route.abort())
     await ada.open_room("tic-tac-toe", AiSeat(1))
-    await expect(ada.page.locator(".toast")).to_contain_text("A part of this page did not arrive")
+    await expect(ada.page.locator(".toast")).to_contain_text("Plyroom has been updated")
     await ada.play("b2")
     await expect(ada.page.locator(".thinking")).to_have_count(0)
     await ada.page.unroute("**/pages/room/thinking.js")
+    await ada.button("Load the page again").click()
+    await expect(ada.page.locator(".thinking")).to_be_visible()
+    await expect(ada.page.locator(".toast")).to_have_count(0)
+
+
+LATER_PARTS = {
+    "pages/room/chat-commands.js": lambda page: page.locator(".chat input").press_sequentially(
+        "/h"
+    ),
+    "ui/rules.js": lambda page: page.locator(".rules-button").click(),
+    "pages/room/questions.js": lambda page: page.get_by_role("button", name="Abort").click(),
+}
+
+
+@pytest.mark.parametrize("name", LATER_PARTS)
+async def test_a_part_that_is_missing_since_an_update(
+    chromium: Browser, server: ServerProcess, name: str
+) -> None:
+    """A page that was opened before an update says what helps where a later part is missing.
+
+    While the connection is lost, it says that the server did not answer.
+    """
+    ada = await visitor(chromium, server)
+    await ada.open_room("tic-tac-toe", AiSeat(1))
+    await expect(ada.page.locator(".thinking")).to_be_visible()
+    await ada.play("b2")
+    await ada.page.route(f"**/{name}", lambda route: route.fulfill(status=404))
+    await LATER_PARTS[name](ada.page)
+    await expect(ada.page.locator(".toast")).to_contain_text("Plyroom has been updated")
+    await ada.page.unroute(f"**/{name}")
+    await ada.button("Load the page again").click()
+    await expect(ada.page.locator(".toast")).to_have_count(0)
+    await LATER_PARTS[name](ada.page)
+    await expect(ada.page.locator("dialog[open], .commands").first).to_be_visible()
+    if name != "ui/rules.js":
+        return
     await ada.reload()
     await expect(ada.page.locator(".thinking")).to_be_visible()
+    await ada.page.route(f"**/{name}", lambda route: route.abort())
+    await ada.page.context.set_offline(True)
+    await expect(ada.banner).to_be_visible()
+    await LATER_PARTS[name](ada.page)
+    await expect(ada.page.locator(".toast")).to_contain_text("The server did not answer")
 
 
 async def test_pages_recover_when_the_server_is_back(chromium: Browser, tmp_path: Path) -> None:

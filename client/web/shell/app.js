@@ -53,7 +53,7 @@ export class App {
     /** Whether the page shows all changes; otherwise a draw is scheduled. */
     #isDrawn = true;
     #announcement = "";
-    /** @type {{key: number, text: string}[]} */
+    /** @type {{key: number, text: string, button: Content}[]} */
     #toasts = [];
     #toastCount = 0;
     /** The module of the bar about other rooms, once there has been a notification. @type {typeof import("./waiting.js") | null} */
@@ -153,7 +153,7 @@ export class App {
     /** Loads the bar; if that fails, the next notification tries again. */
     async #loadBar() {
         if (this.#bar) return;
-        const bar = await import("./waiting.js").catch(() => null);
+        const bar = await import("./waiting.js").catch(() => this.missing());
         await bar?.styled.catch(() => null);
         this.#bar = bar;
         this.update();
@@ -229,13 +229,24 @@ export class App {
      * Shows a message for TOAST_MS, or until the user closes it. Returns its number, for `dismiss`.
      * @param {string} text
      * @param {boolean} [staysOpen]
+     * @param {Content} [button] what helps
      */
-    toast(text, staysOpen = false) {
+    toast(text, staysOpen = false, button) {
         const key = this.#toastCount++;
-        this.#toasts = [...this.#toasts.filter((toast) => toast.text !== text), { key, text }].slice(-MAX_TOASTS);
+        this.#toasts = [...this.#toasts.filter((toast) => toast.text !== text), { key, text, button }].slice(-MAX_TOASTS);
         if (!staysOpen) setTimeout(() => this.dismiss(key), TOAST_MS);
         this.update();
         return key;
+    }
+
+    /**
+     * Says what helps where a part of the page did not arrive, and returns null. Unless the connection
+     * is lost, the server has been updated and has other files.
+     */
+    missing() {
+        if (this.session.status.state === "lost") this.toast("The server did not answer; try again later");
+        else this.toast("Plyroom has been updated", true, h("button", { onclick: () => location.reload() }, "Load the page again"));
+        return null;
     }
 
     /**
@@ -270,7 +281,10 @@ export class App {
         if (wasInRoom) this.#readWaiting();
     }
 
-    /** Opens the page of the address: at once if it has been loaded, otherwise after its outline. */
+    /**
+     * Opens the page of the address: at once if it has been loaded, otherwise after its outline. If its
+     * files do not arrive, loads the address anew.
+     */
     #openPage() {
         for (const dialog of document.querySelectorAll("dialog")) dialog.close();
         const found = this.#router.find(location.pathname);
@@ -279,11 +293,20 @@ export class App {
         if (this.#isInRoom) this.#closed.delete(id);
         const PageClass = this.#router.loaded(route);
         if (PageClass) return this.#open(new PageClass(this, id));
+        const isFirst = !this.#page;
         const loading = new LoadingPage();
         this.#open(loading);
+        const fail = () => this.#page === loading && this.#open(new FailedPage(reload));
+        // After an update the server has other files. Without its answer this page stays, since the
+        // browser's own error page would replace it.
+        const reload = () => {
+            this.#open(loading);
+            fetch(location.href, { method: "HEAD" }).then(() => this.#page === loading && location.reload(), fail);
+        };
         this.#router.load(route).then(
             (LoadedClass) => this.#page === loading && this.#open(new LoadedClass(this, id)),
-            () => this.#page === loading && this.#open(new FailedPage(this)),
+            // A page that has just been loaded anew would fail again.
+            () => this.#page === loading && (isFirst ? fail() : reload()),
         );
     }
 

@@ -200,16 +200,17 @@ export function drawBanner(status, retry) {
 }
 
 /**
- * @param {{key: number, text: string}[]} toasts
+ * @param {{key: number, text: string, button: Content}[]} toasts
  * @param {(key: number) => void} dismiss
  * @returns {VNode}
  */
 export function drawToasts(toasts, dismiss) {
-    const drawn = toasts.map(({ key, text }) =>
+    const drawn = toasts.map(({ key, text, button }) =>
         h(
             "div",
             { key, class: "toast" },
             h("span", null, text),
+            button,
             h("button", { class: "icon-button", "aria-label": "Dismiss", onclick: () => dismiss(key) }, icon("cross")),
         ),
     );

@@ -52,5 +52,5 @@ export function openKeysHelp(app, more) {
  */
 function load(app, module, open) {
     const styled = Promise.all([module, loadStyleSheet("ui/sheets.css")]);
-    styled.then(([loaded]) => open(loaded), () => app.toast("The server did not answer; try again when it does"));
+    styled.then(([loaded]) => open(loaded), () => app.missing());
 }

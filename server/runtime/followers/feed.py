@@ -50,6 +50,11 @@ class Feed:
         """The latest `thinking` message of the current turn."""
         return self._thinking.latest
 
+    @property
+    def has_followers(self) -> bool:
+        """Whether anyone follows the room, on any node."""
+        return bool(len(self._followers)) or self._followers.are_elsewhere
+
     def send_events(
         self,
         committed: RoomCommit,

@@ -112,8 +112,9 @@ class AiTasks:
         command: AiMove | AiFailure
         try:
             command, thought = await ai.find_move(
-                self._ports, room, room.match, seat, self._feed.send_thinking
-            )
+                self._ports, room, room.match, seat, self._feed.send_thinking,
+                is_followed=self._feed.has_followers,
+            )  # fmt: skip
         except Exception:
             log.exception("AI seat failed", room=room.id, game=room.game_id)
             key = ai.command_id(room.match, room.v)

@@ -55,7 +55,7 @@ test("a room with a clock needs it, and loads the AI's thinking after it", () =>
 /** Returns a part whose loads end as `outcomes` say, and what it does to the page. */
 function partWith(...outcomes) {
     const done = [];
-    const app = { toast: () => done.push("toast"), update: () => done.push("update") };
+    const app = { missing: () => done.push("missing"), update: () => done.push("update") };
     const load = async () => {
         done.push("load");
         if (!outcomes.shift()) throw new Error("no answer");
@@ -82,7 +82,7 @@ test("a part that does not arrive is announced, does not hold the page up, and c
     const { part, done } = partWith(false, true);
     part.request();
     await flushPromises();
-    assertEqual([part.shown, part.isSettled, done], [null, true, ["load", "toast", "update"]]);
+    assertEqual([part.shown, part.isSettled, done], [null, true, ["load", "missing", "update"]]);
     part.request();
     await flushPromises();
     assertEqual(done.length, 3, "a drawing does not load it again");

@@ -10,6 +10,7 @@ from typing import Any
 import psutil
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 
 from engine.dispatch.dispatcher import QueueFull
 from engine.rules.registry import load_game
@@ -257,23 +258,27 @@ def running(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, asyncio.Future[N
 async def test_jobs_are_fair_among_rooms(
     running: list[tuple[str, asyncio.Future[None]]],
 ) -> None:
-    """A room with many jobs waits for its turn after each; none waits longer than a round."""
+    """A room with many jobs waits for its turn after each; none waits longer than a round.
+
+    Matches between AIs come after those with people, however long those wait.
+    """
     async with StrategyPool(1) as single:
-        tasks = [
-            asyncio.create_task(single.search(job_of("minimax", room)))
-            for room in ("a", "a", "a", "a", "b", "c")
-        ]
+        first = job_of("minimax", "a")
+        jobs = [first, *(replace(first, affinity=f"ais{n}", priority=2) for n in range(5))]
+        jobs += [job_of("minimax", room) for room in ("a", "a", "a", "b", "c")]
+        tasks = [asyncio.create_task(single.search(job)) for job in jobs]
         for number in range(len(tasks)):
             await until(lambda number=number: len(running) > number)  # type: ignore[misc]
             running[number][1].set_result(None)
         await asyncio.gather(*tasks)
-        assert [room for room, _ in running] == ["a", "a", "b", "c", "a", "a"]
+        rooms = [room for room, _ in running]
+        assert rooms == ["a", "a", "b", "c", "a", "a", *(f"ais{n}" for n in range(5))]
 
 
 async def test_the_queue_is_bounded(
     running: list[tuple[str, asyncio.Future[None]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Beyond its size the queue refuses jobs."""
+    """Beyond its size the queue refuses jobs; matches between AIs have one of their own."""
     monkeypatch.setattr(pool_module, "QUEUE_SIZE", 2)
     async with StrategyPool(1) as single:
         tasks = [asyncio.create_task(single.search(job_of("minimax", room))) for room in "abcd"]
@@ -281,6 +286,10 @@ async def test_the_queue_is_bounded(
         (refused,) = done
         with pytest.raises(QueueFull):
             await refused
+        between_ais = replace(job_of("minimax", "e"), priority=1)
+        tasks.append(asyncio.create_task(single.search(between_ais)))
+        await asyncio.sleep(0)
+        assert single.load().waiting == 3
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

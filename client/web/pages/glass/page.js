@@ -27,8 +27,6 @@ import { requestOf, secondOf, stateOfRequest, subjectOf } from "./search.js";
 
 /** On wide windows an empty page opens with its form; form.css has the same width. */
 const wideWindow = matchMedia("(min-width: 1100px)");
-/** The message if a module of the page does not arrive. */
-const NOT_LOADED = "A part of the page could not be loaded; try again";
 
 /** @implements {Page} */
 export class GlassPage {
@@ -112,7 +110,7 @@ export class GlassPage {
         this.#app.update();
         if (this.#form) return;
         const loaded = await import("./form.js").catch(() => null);
-        if (loaded === null) return this.#app.toast(NOT_LOADED);
+        if (loaded === null) return this.#app.missing();
         this.#form ??= new loaded.SearchForm(this.#app);
         this.#app.update();
     }
@@ -206,7 +204,7 @@ export class GlassPage {
     async #showPair(left, right) {
         if (this.#pair?.left === left && this.#pair.right === right) return;
         const loaded = await import("../../glass/viewer/pair.js").catch(() => null);
-        if (loaded === null) return this.#app.toast(NOT_LOADED);
+        if (loaded === null) return this.#app.missing();
         const [first, second] = this.#runs;
         if (first.trace !== left || second.trace !== right || this.#pair?.left === left) return;
         this.#closeViewers();

@@ -223,7 +223,7 @@ export class LobbyPage {
 
     async #loadClock() {
         const loaded = await import("../../ui/clock/field.js").catch(() => null);
-        if (!loaded) return this.#app.toast("The server did not send this part of the page; try again");
+        if (!loaded) return this.#app.missing();
         this.#clock ??= new loaded.ClockField(this.#lastClock() ?? null, () => this.#app.update());
         this.#app.update();
     }
@@ -290,7 +290,7 @@ export class LobbyPage {
         const through = this.#way && this.#way !== "more" ? choicesThrough(this.#way, game, before, this.#names) : null;
         const choices = through ?? validChoices(game, this.#way === "more" ? { ...before, opponent: "ai" } : before);
         const sheets = await loadSheet().catch(() => null);
-        if (sheets === null) return this.#app.toast("The server did not send this part of the page; try again");
+        if (sheets === null) return this.#app.missing();
         if (this.#isStopped) return;
         this.#sheet?.close();
         this.#sheet = new sheets.GameSheet(game, choices, (chosen) => this.#create(chosen));

@@ -48,6 +48,6 @@ async function load(app, open) {
         const [module] = await Promise.all([import("../../ui/files.js"), loadStyleSheet("ui/files.css")]);
         await open(module);
     } catch {
-        app.toast("The server did not answer; try again when it does");
+        app.missing();
     }
 }

@@ -114,7 +114,7 @@ export class ReplayPage {
     async #loadTimes() {
         const sheets = [loadStyleSheet("ui/clock/clock.css"), loadStyleSheet("pages/replay/times.css")];
         const [times] = await Promise.all([import("./times.js"), ...sheets]).catch(() => [null]);
-        if (times === null) return this.#app.toast("A part of this page did not arrive. Load the page again");
+        if (times === null) return this.#app.missing();
         this.#times = times;
         this.#app.update();
     }
@@ -329,7 +329,7 @@ export class ReplayPage {
         const dialog = await import("./play-on.js").catch(() => null);
         const place = dialog && (await dialog.readPlace(this.#app, match, ply, moves));
         this.#setOpening(false);
-        if (dialog === null) return this.#app.toast("The server did not answer; try again when it does");
+        if (dialog === null) return this.#app.missing();
         if (place) await dialog.playOn(this.#app, match, place, instead);
     }
 

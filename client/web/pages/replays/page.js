@@ -186,7 +186,7 @@ export class ReplaysPage {
                 announce: (text) => this.#app.announce(text),
             });
         } catch {
-            this.#app.toast("The server did not answer; try again when it does");
+            this.#app.missing();
         }
     }
 

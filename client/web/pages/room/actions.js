@@ -182,5 +182,5 @@ function drawLeaveButton(app, label, leave) {
 export async function asking(app, ask) {
     const [questions] = await Promise.all([import("./questions.js"), import("../../ui/dialogs.js")]).catch(() => [null]);
     if (questions) await ask(questions);
-    else app.toast("A part of this page did not arrive. Load the page again");
+    else app.missing();
 }

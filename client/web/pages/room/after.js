@@ -236,5 +236,5 @@ export function drawEveningButton(app, room) {
  * @param {(module: Module) => Promise<void>} open
  */
 function opens(app, module, open) {
-    module.then(open).catch(() => app.toast("The server did not answer; try again when it does"));
+    module.then(open).catch(() => app.missing());
 }

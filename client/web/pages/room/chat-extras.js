@@ -290,7 +290,7 @@ export class ChatExtras {
 
     async #load() {
         this.#isRequested = true;
-        const module = await import("./chat-commands.js").catch(() => null);
+        const module = await import("./chat-commands.js").catch(() => this.#app.missing());
         this.#isRequested = false; // without it the next slash tries again
         if (!module) return;
         this.#commands = new module.CommandList(this.#app);

@@ -134,7 +134,7 @@ export class Part {
         if (this.#isStopped()) return;
         this.#state = module ? "arrived" : "failed";
         if (module) this.shown = this.#create(module);
-        else this.#app.toast("A part of this page did not arrive. Load the page again");
+        else this.#app.missing();
         this.#app.update();
     }
 
