@@ -161,7 +161,7 @@ class ExportPool(ProcessPool[ExportProcess, PendingSlice, Success | Failure]):
         """Implements `server.ports.Exporter`."""
         if not self._is_open or not self._size:
             raise ExporterUnavailable("this server has no process for exports")
-        if self._queue.is_full:
+        if self._queue.is_full_for(0):
             raise QueueFull("too many exports are waiting")
         answer = await self._submit(PendingSlice(affinity=address, part=part))
         if isinstance(answer, Failure):
