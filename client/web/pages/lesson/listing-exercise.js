@@ -32,12 +32,14 @@ export class ListingExercise {
     /** @returns {VNode} */
     draw() {
         const { text, lines } = this.#body;
+        const isSolved = this.#chosen !== null && lines[this.#chosen]?.is_fault;
         return h(
             "div",
             { class: "listing-exercise" },
             h("p", null, text),
+            h("p", { class: "muted" }, "Press the line at fault."),
             h("ol", { class: "listing" }, lines.map((line, index) => this.#drawLine(line, index))),
-            h("p", { class: "buttons" }, h("button", { onclick: () => this.#show() }, "Show the fault")),
+            isSolved ? null : h("p", { key: "show", class: "buttons" }, h("button", { onclick: () => this.#show() }, "Show the fault")),
             h("div", { role: "status" }, this.#drawVerdict()),
         );
     }
