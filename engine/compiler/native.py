@@ -120,7 +120,8 @@ class _TypingContext:
             return self._context.resolve_function_type(function, arguments, keywords)
         key = function, *arguments
         signature = _operator_signatures.get(key)
-        if signature is None:
+        # The type of an operator, of which numba keeps weak references, knows what it has resolved.
+        if signature is None or signature.args not in function._impl_keys:
             signature = self._context.resolve_function_type(function, arguments, keywords)
             _operator_signatures[key] = signature
         return signature
