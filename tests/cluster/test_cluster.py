@@ -81,7 +81,7 @@ def test_every_name_in_the_compose_file_exists() -> None:
         r"^ +server (\w+) (\w+):8000", (DEPLOY / "haproxy.cfg").read_text(), re.MULTILINE
     )
     assert {name for name, _ in servers} <= set(compose_file["services"])
-    assert servers == 2 * [("node1", "node1"), ("node2", "node2")], "both backends have all nodes"
+    assert servers == 3 * [("node1", "node1"), ("node2", "node2")], "each backend has all nodes"
 
 
 def test_services_are_translated_to_this_machine() -> None:

@@ -310,7 +310,7 @@ async def test_a_draw_is_offered_declined_and_agreed_and_rules_are_read(
         await ada.button("Accept").click()
         for person in (ada, bob):
             await expect(person.status).to_have_text("Draw: both sides agreed to it")
-            await expect(person.page.locator(".player .points")).to_have_text(["½", "½"])
+            await expect(person.page.locator(".player .points")).to_have_text(["½ pts", "½ pts"])
             log = person.page.locator(".chat .event")
             await expect(log.filter(has_text="declined the draw")).to_have_count(1)
             await expect(log.filter(has_text="accepted the draw")).to_have_count(1)
