@@ -23,7 +23,7 @@ export async function openRules(game, title) {
     render(
         dialog,
         h("h2", { id: "rules-title" }, title),
-        h("div", { class: "text", tabindex: 0, role: "group", "aria-label": `Rules of ${title}` }, drawRules(rules)),
+        h("div", { class: "text edge-shadow", tabindex: 0, role: "group", "aria-label": `Rules of ${title}` }, drawRules(rules)),
         h("form", { method: "dialog" }, h("button", { class: "main", autofocus: true }, "Close")),
     );
     document.body.append(dialog);

@@ -51,6 +51,6 @@ export function openKeysHelp(app, more) {
  * @param {(module: Module) => void} open
  */
 function load(app, module, open) {
-    const styled = Promise.all([module, loadStyleSheet("ui/sheets.css")]);
+    const styled = Promise.all([module, loadStyleSheet("ui/edge-shadow.css"), loadStyleSheet("ui/sheets.css")]);
     styled.then(([loaded]) => open(loaded), () => app.missing());
 }

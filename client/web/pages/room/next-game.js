@@ -31,7 +31,11 @@ import { hasAi } from "../../ui/table.js";
  * @param {Room} room
  */
 export async function openNextGame(app, room) {
-    const [games] = await Promise.all([listGames(), loadStyleSheet("pages/room/next-game.css")]);
+    const [games] = await Promise.all([
+        listGames(),
+        loadStyleSheet("ui/edge-shadow.css"),
+        loadStyleSheet("pages/room/next-game.css"),
+    ]);
     const present = games.find(({ id }) => id === room.description?.game) ?? games[0];
     if (present) new NextGame(app, room, games, present).open();
 }
@@ -127,7 +131,7 @@ class NextGame {
                 { id: "next-game", class: "content", onsubmit: submit },
                 h(
                     "div",
-                    { class: "games", role: "radiogroup", "aria-label": "Game" },
+                    { class: "games edge-shadow", role: "radiogroup", "aria-label": "Game" },
                     this.#games.map((each) => this.#drawGame(each, each === game)),
                 ),
                 h(
