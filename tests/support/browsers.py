@@ -5,6 +5,7 @@ import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from playwright.async_api import Browser, Error, Locator, Page, expect
 
@@ -235,18 +236,62 @@ class Person:
         await expect(self.page.locator(".chat .said", has_text=text)).to_have_count(1)
 
 
+#: The people of earlier tests whose pages are used again, with the context that they have.
+_idle: WeakKeyDictionary[Browser, list[tuple[dict[str, Any], Person]]] = WeakKeyDictionary()
+
+
 @asynccontextmanager
 async def people(
     browser: Browser, url: str, *contexts: dict[str, Any]
 ) -> AsyncIterator[list[Person]]:
-    """Opens a page for each browser context; at the end no page may have recorded an error."""
-    opened = [await browser.new_context(**context) for context in contexts]
+    """Opens a page for each browser context; at the end no page may have recorded an error.
+
+    A DESKTOP or PHONE may be that of an earlier test, without its cookies and what it stored: a new
+    one takes twice the time, because it loads and compiles all scripts again. A test that leaves
+    anything else behind (routes, listeners, scripts of its own, no network) says `{**DESKTOP}`.
+    """
+    group = [await _enter(browser, url, context) for context in contexts]
+    kept: list[Person] = []
     try:
-        group = [Person(await context.new_page(), url) for context in opened]
-        for person in group:
-            person.page.set_default_timeout(TIMEOUT_MS)
         yield group
         assert not any(person.faults for person in group), [person.faults for person in group]
+        for person, context in zip(group, contexts, strict=True):
+            if await _leave(person, context):
+                kept.append(person)
+                _idle.setdefault(browser, []).append((context, person))
     finally:  # the pages of a test that failed would go on beside the next ones
-        for context in opened:
-            await context.close()
+        for person in group:
+            if person not in kept:
+                await person.page.context.close()
+
+
+async def _enter(browser: Browser, url: str, context: dict[str, Any]) -> Person:
+    """Returns a person with an idle page, or with one in a new context."""
+    idle = _idle.setdefault(browser, [])
+    # At the end of a module all contexts are closed.
+    idle[:] = [(kind, person) for kind, person in idle if not person.page.is_closed()]
+    for i, (kind, person) in enumerate(idle):
+        if kind is context:
+            del idle[i]
+            person.url = url
+            return person
+    page = await (await browser.new_context(**context)).new_page()
+    page.set_default_timeout(TIMEOUT_MS)
+    return Person(page, url)
+
+
+async def _leave(person: Person, context: dict[str, Any]) -> bool:
+    """Empties a DESKTOP or PHONE for the next test; returns whether it could."""
+    page = person.page
+    if all(context is not kind for kind in (DESKTOP, PHONE)) or page.context.pages != [page]:
+        return False
+    await page.goto("about:blank")
+    await page.set_viewport_size(context["viewport"])
+    await page.emulate_media(media="null", color_scheme="null")
+    await page.context.clear_cookies()
+    session = await page.context.new_cdp_session(page)
+    await session.send(
+        "Storage.clearDataForOrigin", {"origin": person.url, "storageTypes": "local_storage"}
+    )
+    await session.detach()
+    return not person.faults

@@ -184,7 +184,7 @@ async def test_the_back_button_loads_nothing_and_no_other_server_receives_a_requ
 
     The pages work without other servers, and contain no inline script or style.
     """
-    async with people(chromium, server.url, DESKTOP) as (ada,):
+    async with people(chromium, server.url, {**DESKTOP}) as (ada,):
         requested: list[str] = []
         ada.page.on("request", lambda request: requested.append(request.url))
         ada.page.on(

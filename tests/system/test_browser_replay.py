@@ -269,7 +269,7 @@ async def test_the_address_filters_the_list_of_matches(
     From the end of a match three clicks lead to its file, which the list has too. A frame of
     another site shows the match, in both themes.
     """
-    async with people(chromium, server.url, DESKTOP) as (ada,):
+    async with people(chromium, server.url, {**DESKTOP}) as (ada,):
 
         def choice(name: str) -> Locator:
             return ada.page.get_by_role("combobox", name=name, exact=True)

@@ -206,7 +206,7 @@ async def test_tabs_mark_new_lines_of_chat_and_the_bell_rings(
     Sounds are off at first. The bell asks for the permission to show notices, and is kept. A notice
     appears only when it is the player's turn and the page is hidden.
     """
-    async with people(chromium, server.url, PHONE, DESKTOP) as (ada, bob):
+    async with people(chromium, server.url, PHONE, {**DESKTOP}) as (ada, bob):
         await bob.page.add_init_script(RECORD)
         await ada.open_room("tic-tac-toe", OpenSeat())
         await bob.page.goto(ada.page.url)

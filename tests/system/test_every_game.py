@@ -33,12 +33,20 @@ pytestmark = [
 GAMES = game_ids()
 #: The games that two AI seats play in `make test`; of the others a spectator sees a person's match.
 DUELS = ("kalah", "rock-paper-scissors")
-#: The most moves that a person types before resigning: the matches of nine games are over by then,
-#: and `make test-long` plays all to the end.
-MOVES = [
-    pytest.param(12, id="12-moves"),
-    pytest.param(1000, id="to-the-end", marks=pytest.mark.long),
-]
+#: The games that a person plays on a terminal in `make test`, at least one of each form of board and
+#: of moves; other tests draw the boards of all games and read their moves.
+TYPED = (
+    "chess",
+    "dots-and-boxes",
+    "draughts",
+    "hex",
+    "kalah",
+    "nine-mens-morris",
+    "rock-paper-scissors",
+    "sticks",
+)
+#: The most moves that a person types before resigning; `make test-long` plays all games to the end.
+MOVES = 12
 #: The page's status after a match.
 RESULT = re.compile(r"^(Draw|You (won|lost)|\w+ wins?)( \u2212?\d+ to \u2212?\d+)?: ")
 #: The line on the terminal after a match.
@@ -200,8 +208,13 @@ async def assert_sees_the_end(kim: Person, game: str, room: str) -> None:
     assert kim.faults == []
 
 
-@pytest.mark.parametrize("moves", MOVES)
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize(
+    ("game", "moves"),
+    [
+        *((game, MOVES) for game in TYPED),
+        *(pytest.param(game, 1000, marks=pytest.mark.long) for game in GAMES),
+    ],
+)
 async def test_a_person_plays_the_ai_on_a_terminal(
     kim: Person, server: ServerProcess, game: str, moves: int, tmp_path: Path
 ) -> None:
