@@ -517,7 +517,7 @@ async def test_the_bar_about_another_room_covers_nothing_on_a_phone(
         assert await audit(bob.page) == []
         await bob.button("Close").click()
         await expect(bob.page.locator(".waiting")).to_have_count(0)
-        await bob.page.set_viewport_size({"width": 720, "height": 280})
+        await bob.page.set_viewport_size({"width": 640, "height": 230})
         assert await bob.page.evaluate(COVERED) == []
 
 
