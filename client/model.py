@@ -58,7 +58,7 @@ from server.protocol.messages import (
     View,
 )
 from server.rooms.clock import Clock, hold, side_of
-from server.series import Score, add_result, score_between
+from server.series import Score, add_result, is_swapped, score_between
 from server.time_controls import TimeControl, TimeControlError, parse_control
 
 #: Maximum number of lines of chat in the model; older lines are dropped.
@@ -144,6 +144,15 @@ class Model(Struct, frozen=True, kw_only=True):
     def score(self) -> tuple[int, int] | None:
         """The half points of the players on both seats against each other; None without any."""
         return score_between(self.series, self.seats)
+
+    @property
+    def first_in_score(self) -> int:
+        """The seat whose player the score names first: your own, or for others whoever sat first in
+        the first match of the two.
+        """
+        if self.my_seat is not None and not self.is_one_screen:
+            return self.my_seat
+        return int(is_swapped(self.series, self.seats))
 
     @property
     def ply(self) -> int:

@@ -75,3 +75,9 @@ def score_between(
         if keys is not None and set(score.players) == set(keys):
             return score.half_points if score.players == keys else score.half_points[::-1]
     return None
+
+
+def is_swapped(scores: Sequence[Score], seats: Sequence[Occupant | None]) -> bool:
+    """Returns whether the player who sat first in the first match of the two now sits second."""
+    keys = player_keys([seat for seat in seats if seat is not None])
+    return keys is not None and any(score.players == keys[::-1] for score in scores)

@@ -282,12 +282,12 @@ def room_title(model: Model) -> str:
 
 def series_text(model: Model) -> str:
     """The score over the matches of the room, your own first: "Score: Ada 2 : 1 Bob."; "" before
-    the second one.
+    the second one. Others read it in the same order in each match, as in the browser.
     """
     score = model.score
     if score is None or sum(score) <= 2:  # a match has two half points
         return ""
-    first = 0 if model.is_one_screen else model.my_seat or 0
+    first = model.first_in_score
     names = [series_name(occupant) for occupant in model.seats if occupant is not None]
     points = f"{points_of(score[first])} : {points_of(score[1 - first])}"
     return f"Score: {names[first]} {points} {names[1 - first]}."

@@ -28,6 +28,7 @@ from server.events import (
     Unmuted,
 )
 from server.protocol.messages import ChatLine
+from server.series import Score
 
 ADA, OTHER_ADA = Occupant("1", "Ada"), Occupant("2", "ADA")
 KEPT = Occupant("ai", "AI level 4", "ai", 4, kept_for=Player("3", "Bob"))
@@ -132,6 +133,17 @@ def test_every_letter_from_right_to_left_is_isolated() -> None:
         if character.isalpha():
             turns = unicodedata.bidirectional(character) in ("R", "AL")
             assert (isolated(character) != character) == turns, ascii(character)
+
+
+def test_the_score_stands_in_one_order_for_who_watches() -> None:
+    """It is the browser's: your own first, for others whoever sat first in the first match."""
+    bob = Occupant("2", "Bob")
+    series = (Score(("1", "2"), (4, 2)),)
+    for seats in ((ADA, bob), (bob, ADA)):
+        texts = [
+            words.series_text(Model(room="r", me=me, seats=seats, series=series)) for me in "123"
+        ]
+        assert texts == ["Score: Ada 2 : 1 Bob.", "Score: Bob 1 : 2 Ada.", "Score: Ada 2 : 1 Bob."]
 
 
 def printed(model: Model, event: AnyEvent) -> str:

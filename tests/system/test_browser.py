@@ -339,6 +339,7 @@ async def test_after_a_killed_server_returns_the_match_continues_without_a_reloa
             await expect(person.banner).to_contain_text("Connection lost")
         await bob.cell("e1").click()
         await ada.chat("are you there?")
+        await expect(ada.page.locator(".toast").last).to_contain_text("Your line is sent when")
         await server.start()
         for person in (ada, bob, kim):
             await expect(person.banner).to_have_count(0)

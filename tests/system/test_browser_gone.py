@@ -75,7 +75,9 @@ async def test_the_ai_keeps_the_seat_of_a_player_who_comes_back(
         assert moves["y"] + moves["height"] <= bar["y"]
         await expect(ada.page.locator(".player").last).to_have_css("position", "sticky")
         await ada.page.set_viewport_size(size)
+        await expect(ada.page.locator(".actions .undo")).to_be_hidden()
         await ada.button("Wait").click()
+        await expect(ada.page.locator(".actions .undo")).to_be_hidden()
         await expect(ada.button("Let the AI play on")).to_have_count(0)
         await ada.reload()
         await ada.button("Let the AI play on").click()
@@ -125,6 +127,7 @@ async def test_the_win_is_claimed_with_the_keyboard_once_it_may_be(
         await back.play("a2")
         await back.page.close(run_before_unload=True)
         await expect(gone).to_have_text("Bob has gone. You may claim the match after your move.")
+        await expect(ada.page.locator(".actions .undo")).to_be_hidden()  # nobody would answer
         await ada.play("b1")
         await ada.button("Claim the win").press("Enter")
         await expect(ada.status).to_have_text("You won: Bob left the match")

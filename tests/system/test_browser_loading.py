@@ -142,6 +142,28 @@ async def test_a_room_is_played_without_a_part_that_does_not_arrive(
     await expect(ada.page.locator(".toast")).to_have_count(0)
 
 
+async def test_the_chat_scrolls_without_its_extras(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """Without the part that draws links and answers the newest line stays in view."""
+    ada = await visitor(chromium, server, phone=True)
+    await ada.page.route("**/pages/room/chat-extras.js", lambda route: route.abort())
+    await ada.open_room("tic-tac-toe", AiSeat(1))
+    await expect(ada.page.locator(".toast")).to_contain_text("Plyroom has been updated")
+    await ada.button("Dismiss").click()
+    await ada.page.set_viewport_size({"width": 390, "height": 500})
+    await ada.open_tab("Chat")
+    for number in range(3):
+        await ada.chat(f"line {number} {'of many words ' * 25}")
+        await ada.wait_for_chat(f"line {number}")
+    lines = ada.page.locator(".chat .lines")
+    assert await lines.evaluate("list => list.scrollHeight > list.clientHeight")
+    await ada.until(
+        """((list) => list.scrollHeight - list.scrollTop - list.clientHeight < 2)(
+            document.querySelector(".chat .lines"))"""
+    )
+
+
 LATER_PARTS = {
     "pages/room/chat-commands.js": lambda page: page.locator(".chat input").press_sequentially(
         "/h"
@@ -204,6 +226,10 @@ async def test_pages_recover_when_the_server_is_back(chromium: Browser, tmp_path
         await expect(bob.banner).to_be_visible()
         await bob.page.get_by_role("link", name="Lobby", exact=True).click()
         await expect(bob.page.locator(".lobby")).to_be_visible()
+        await expect(bob.button("Chess")).to_have_css("opacity", "0.45")
+        await bob.button("Chess").press("Enter")
+        await expect(bob.page.locator(".toast")).to_contain_text("Not connected")
+        await bob.button("Dismiss").click()
         banner = await ada.banner.bounding_box()
         page = await ada.page.locator("main").bounding_box()
         assert banner is not None
@@ -222,10 +248,13 @@ async def test_pages_recover_when_the_server_is_back(chromium: Browser, tmp_path
 async def test_a_lost_network_is_shown_at_once(chromium: Browser, server: ServerProcess) -> None:
     """The banner is drawn with the browser's event, before any timer, and goes when it is back.
 
-    Without a connection nobody is shown as online, and the buttons of the match are grey.
+    Without a connection nobody is shown as online, and the buttons of the match are grey. They keep
+    the focus, and a press says why nothing happens; a line of chat says that it waits.
     """
     ada = await visitor(chromium, server)
     await ada.open_room("connect-four", AiSeat(1))
+    await ada.play("d1")
+    await ada.button("Take back").focus()
     await expect(ada.page.locator(".lag.good, .lag.slow")).to_be_visible()
     online = ada.page.locator(".player .presence.online")
     await expect(online).to_have_count(2)
@@ -237,12 +266,20 @@ async def test_a_lost_network_is_shown_at_once(chromium: Browser, server: Server
     await ada.until("window.hasBanner !== undefined")
     assert await ada.page.evaluate("window.hasBanner")
     await expect(online).to_have_count(0)
-    assert await ada.page.locator(".state .actions button:disabled").count() > 0
-    await expect(ada.page.locator(".state .actions button:enabled")).to_have_count(0)
+    takeback = ada.button("Take back")
+    await expect(takeback).to_have_css("opacity", "0.45")
+    await expect(takeback).to_be_focused()
+    await takeback.press("Enter")
+    await expect(ada.page.locator(".toast")).to_contain_text("Not connected")
+    await ada.chat("hello?")
+    await expect(ada.page.locator(".toast").last).to_contain_text("is sent when the connection")
+    await takeback.focus()
     await ada.page.context.set_offline(False)
     await expect(ada.banner).to_have_count(0)
     await expect(online).to_have_count(2)
-    await expect(ada.page.locator(".state .actions button:enabled").first).to_be_visible()
+    await expect(takeback).to_be_focused()
+    await expect(takeback).to_have_css("opacity", "1")
+    await ada.wait_for_chat("hello?")
 
 
 async def test_an_address_without_a_page_says_so(chromium: Browser, server: ServerProcess) -> None:

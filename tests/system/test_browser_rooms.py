@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Browser, expect
+from playwright.async_api import Browser, FloatRect, ViewportSize, expect
 
 from client.connection import connect
 from engine.rules.registry import load_game
@@ -46,6 +46,25 @@ CUT_NAMES = r"""(sheet) => [...sheet.querySelectorAll(".games span")].flatMap((b
     box.style.fontWeight = "";
     return cut.map(([word]) => word);
 })"""
+#: Windows whose header has no room for the bar about another room.
+NARROW: list[ViewportSize] = [
+    {"width": 768, "height": 1024},
+    {"width": 390, "height": 844},
+    {"width": 360, "height": 600},
+    {"width": 844, "height": 390},
+    {"width": 900, "height": 600},
+]
+#: The buttons and fields of the page of which a bar that stays in view covers something when they
+#: have the focus.
+COVERED = """() => [...document.querySelectorAll("main :is(button, input, a)")].filter((each) => {
+    each.focus();
+    if (document.activeElement !== each || each.closest(".player")) return false;
+    const { top, bottom, left, right } = each.getBoundingClientRect();
+    return [...document.querySelectorAll(".waiting, .player:last-child")].some((bar) => {
+        const box = bar.getBoundingClientRect();
+        return box.top < bottom && top < box.bottom && box.left < right && left < box.right;
+    });
+}).map((each) => each.outerHTML)"""
 #: The height of a row in the list of moves on a low window.
 ROW_PX = 30
 
@@ -276,6 +295,7 @@ async def test_an_evening_of_three_games_in_one_room(
         await expect(ada.status).to_have_text(re.compile(r"^You won: Guest \d+ resigned$"))
         await play_othello_twice(ada, bob, kim)
         await bob.button("Leave the seat").click()
+        await expect(ada.page.locator(".state .share input")).to_have_value(re.compile("/room/"))
         await kim.button("Sit here").click()
         await expect(ada.page.locator(".state .series")).to_have_count(0)
         await expect(ada.page.locator(".state")).to_contain_text("starts when both want it")
@@ -309,7 +329,7 @@ async def play_with_clocks(ada: Person, bob: Person, kim: Person) -> None:
         )
         await expect(person.page.locator(".face.runs")).to_have_count(1)
     await expect(bob.page).to_have_title(re.compile(r"^Your turn [45]:\d\d "))
-    await ada.button("+15 s for your opponent").click()
+    await ada.button("Give 15 s to your opponent").click()
     await expect(bob.page.locator(".toast", has_text="gave you 15 seconds")).to_be_visible()
     assert await audit(bob.page) == []
     assert await ada.board.bounding_box() == board
@@ -458,12 +478,54 @@ async def test_a_player_leaves_the_seat_comes_back_and_looks_at_past_positions(
         await expect(ada.page.locator("ply-board .at")).to_have_count(1)
         await ada.page.keyboard.press("Home")
         await expect(ada.page.locator("ply-board .at")).to_have_count(0)
+        turns = ada.page.locator(".player .turn")
+        await expect(turns).to_have_text(["to move now", ""])  # of the match, not of the board
         await bob.play("c3")
         await expect(ada.page.locator(".moves .move")).to_have_text(["b2", "a1", "c3"])
         assert await ada.pieces() == {}
         await expect(ada.page.locator("ply-board.playable")).to_have_count(0)
+        await expect(turns).to_have_text(["", "to move now"])
         await ada.button("Back to the match").click()
+        await expect(turns).to_have_text(["", "to move"])
         await ada.play("c1")
+
+
+async def test_the_bar_about_another_room_covers_nothing_on_a_phone(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """In a room the bar stands below the header on every narrow window, and the board stays where
+    it is. What stands beside or below the board can be scrolled above it, and nothing that takes
+    the focus is below it or below the viewer's own bar.
+    """
+    async with people(chromium, server.url, DESKTOP, PHONE) as (ada, bob):
+        await sit_together(ada, bob)
+        await ada.play("b2")
+        await bob.play("a1")
+        await bob.button("Resign").click()
+        await bob.button("Resign now").click()
+        await bob.open_room("chess", AiSeat(1))
+        await bob.wait_for_turn()
+        boards = [await place(bob, "ply-board", size) for size in NARROW]
+        await ada.button("Offer a rematch").click()
+        await bob.page.locator(".waiting").wait_for()
+        for size, board in zip(NARROW, boards, strict=True):
+            assert await place(bob, "ply-board", size) == board
+            bar = await bob.page.locator(".waiting").bounding_box()
+            assert bar is not None
+            assert bar["y"] >= size["height"] / 2
+            assert await bob.page.evaluate(COVERED) == []
+        assert await audit(bob.page) == []
+        await bob.button("Close").click()
+        await expect(bob.page.locator(".waiting")).to_have_count(0)
+        await bob.page.set_viewport_size({"width": 640, "height": 230})
+        assert await bob.page.evaluate(COVERED) == []
+
+
+async def place(person: Person, selector: str, size: ViewportSize) -> FloatRect | None:
+    """The place of an element at the top of the page on a window of this size."""
+    await person.page.set_viewport_size(size)
+    await person.page.evaluate("scrollTo(0, 0)")
+    return await person.page.locator(selector).bounding_box()
 
 
 async def test_a_persona_takes_a_seat_and_two_ai_seats_play(

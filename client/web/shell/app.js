@@ -112,6 +112,14 @@ export class App {
         return this.session.model;
     }
 
+    /**
+     * The attributes of buttons that need the server: grey while the banner says that it is away. They
+     * keep the keyboard's focus, and say on a press why they do nothing.
+     */
+    get offline() {
+        return this.session.isAway && { "aria-disabled": true, title: "Not connected" };
+    }
+
     start() {
         addEventListener("popstate", () => this.#route());
         addEventListener("click", (event) => this.#followLink(event));
@@ -337,11 +345,16 @@ export class App {
                 cancelRename: () => this.#setRenaming(false),
                 redraw: () => this.update(),
             }),
-            drawBanner(status, () => this.session.retry()),
-            this.#bar?.drawWaiting(waiting, (room) => {
-                this.#closed.add(room);
-                this.update();
-            }),
+            // In an element without a box: the page would lose the focus if it moved when they go.
+            h(
+                "slot",
+                null,
+                drawBanner(status, () => this.session.retry()),
+                this.#bar?.drawWaiting(waiting, (room) => {
+                    this.#closed.add(room);
+                    this.update();
+                }),
+            ),
             h("main", { key: location.pathname, tabindex: -1 }, this.#page?.draw()),
             drawToasts(this.#toasts, (key) => this.dismiss(key)),
             h("div", { class: "visually-hidden", role: "status", id: "announcer" }, this.#announcement),

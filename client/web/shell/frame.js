@@ -178,25 +178,17 @@ function drawRename({ name, rename, renameError, clearRenameError, cancelRename 
  * @param {() => void} retry
  * @returns {Content}
  */
-export function drawBanner(status, retry) {
-    if (status.state === "lost") {
-        return h(
-            "div",
-            { class: "banner", role: "alert", key: "lost" },
-            h("span", null, status.reason === null ? "Connection lost. Reconnecting…" : `Not connected: ${status.reason}.`),
-            h("button", { onclick: retry }, "Retry now"),
-        );
-    }
-    if (status.state === "replaced") {
-        const text = "Plyroom is open in too many windows; this one has been disconnected.";
-        return h(
-            "div",
-            { class: "banner", role: "alert", key: "replaced" },
-            h("span", null, text),
-            h("button", { onclick: retry }, "Use this one"),
-        );
-    }
-    return null;
+export function drawBanner({ state, reason }, retry) {
+    const isLost = state === "lost";
+    if (!isLost && state !== "replaced") return null;
+    const why = reason === null ? "Connection lost. Reconnecting…" : `Not connected: ${reason}.`;
+    const text = isLost ? why : "Plyroom is open in too many windows; this one is disconnected.";
+    return h(
+        "div",
+        { class: "banner", role: "alert", key: state },
+        h("span", null, text),
+        h("button", { onclick: retry }, isLost ? "Retry now" : "Use this one"),
+    );
 }
 
 /**

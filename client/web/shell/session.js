@@ -7,7 +7,7 @@
  * @import {Model, Room} from "./model.js"
  */
 
-import { Connection } from "./connection.js";
+import { CommandError, Connection } from "./connection.js";
 import { EMPTY_MODEL, apply, follow } from "./model.js";
 
 /**
@@ -86,11 +86,20 @@ export class Session {
     }
 
     /**
-     * Sends a command. Resolves with its ack once it is committed; rejects with CommandError.
+     * Whether the server is away, as the banner says.
+     */
+    get isAway() {
+        return /lost|replaced/.test(this.status.state);
+    }
+
+    /**
+     * Sends a command. Resolves with its ack once it is committed; rejects with CommandError. While the
+     * server is away, a move and a line of chat wait for it; nobody expects other commands later.
      * @param {Command} command
      * @returns {Promise<Ack>}
      */
-    command(command) {
+    async command(command) {
+        if (this.isAway && !["move", "chat"].includes(command.t)) throw new CommandError("store.retry", "Not connected");
         return this.#connection.command(command);
     }
 

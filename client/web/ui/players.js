@@ -20,6 +20,7 @@ import { aiTitle, occupantName, plural, sideName } from "../shell/words.js";
  * @property {Record<string, string> | null} pieces the kinds of the pieces on the board, by cell; null
  *     before a match
  * @property {boolean} toMove
+ * @property {boolean} [isPast] whether the board shows an earlier position than the one to move in
  * @property {boolean} thinking whether the AI on this seat is searching
  * @property {boolean} you whether the viewer holds this seat
  * @property {"won" | "lost" | "drawn" | null} result
@@ -37,7 +38,7 @@ import { aiTitle, occupantName, plural, sideName } from "../shell/words.js";
  * @returns {VNode}
  */
 export function drawPlayer(player) {
-    const { seat, occupant, board, online, toMove, thinking, you, result } = player;
+    const { seat, occupant, board, online, toMove, you, result } = player;
     return h(
         "div",
         { class: ["player", toMove && "to-move", result], "data-seat": seat },
@@ -55,40 +56,38 @@ export function drawPlayer(player) {
             ? h("span", { class: "badge", title: aiTitle(occupant) }, player.levels?.[(occupant.level ?? 0) - 1] ?? "AI")
             : null,
         you ? h("span", { class: "badge you" }, "you") : null,
-        player.score === undefined ? null : drawScore(player.score),
+        player.score === undefined ? null : drawPoints(player.score, `${player.score} over the matches of this room`),
         h("span", { class: "side" }, sideName(board, seat)),
         board && player.pieces
             ? [drawCount(board, seat, player.pieces), drawAhead(board, seat, player.pieces)]
             : null,
         board ? drawHand(board, seat, player.hands) : null,
         player.actions ?? null,
-        h("span", { class: "turn" }, drawTurn(toMove, thinking, player.prompt ?? "", player.score === undefined ? result : null)),
+        h("span", { class: "turn" }, drawTurn(player)),
         player.clock ?? null,
     );
 }
 
+/** The points of a match by its result. */
+const POINTS = { won: "1", drawn: "½", lost: "0" };
+
 /**
- * The points over the matches of the room.
  * @param {string} points
+ * @param {string | null} [text] what they are
  */
-function drawScore(points) {
-    const text = `${points} over the matches of this room`;
-    return h("b", { class: "points", role: "img", "aria-label": text, title: text }, `${points} pt${points === "1" ? "" : "s"}`);
+function drawPoints(points, text = null) {
+    return h("b", { class: "points", role: text && "img", "aria-label": text, title: text }, `${points} pt${points === "1" ? "" : "s"}`);
 }
 
 /**
- * @param {boolean} toMove
- * @param {boolean} thinking
- * @param {string} prompt
- * @param {Player["result"]} result
+ * @param {Player} player
  */
-function drawTurn(toMove, thinking, prompt, result) {
-    if (result === "won") return h("b", { class: "points" }, "1");
-    if (result === "drawn") return h("b", { class: "points" }, "½");
-    if (result === "lost") return h("b", { class: "points" }, "0");
+function drawTurn({ toMove, thinking, prompt, result, score, isPast }) {
+    if (result && score === undefined) return drawPoints(POINTS[result]);
     if (!toMove) return null;
     if (prompt) return h("span", { class: "pulse prompt" }, prompt);
-    return thinking ? h("span", { class: "pulse" }, "thinking") : "to move";
+    const now = isPast ? " now" : "";
+    return thinking ? h("span", { class: "pulse" }, `thinking${now}`) : `to move${now}`;
 }
 
 /**

@@ -42,6 +42,19 @@ test("a bar shows the chess pieces by which the side is ahead", () => {
     assertEqual([ahead(0), ahead(1)], ["Ahead by: 1 black pawn", undefined]);
 });
 
+test("a bar has points in one form, and says now where the board shows an earlier position", () => {
+    const player = { seat: 0, occupant: null, board: null, online: null, hands: {}, pieces: null, toMove: false, thinking: false, you: false };
+    const textOf = (more) => {
+        const parent = document.createElement("div");
+        render(parent, drawPlayer({ ...player, result: null, ...more }));
+        return parent.querySelector(more.score ? "b.points" : ".turn").textContent;
+    };
+    const points = ["won", "drawn", "lost"].map((result) => textOf({ result }));
+    assertEqual([...points, textOf({ score: "1", result: "lost" }), textOf({ score: "2½" })], ["1 pt", "½ pts", "0 pts", "1 pt", "2½ pts"]);
+    assertEqual([false, true].map((isPast) => textOf({ toMove: true, isPast })), ["to move", "to move now"]);
+    assertEqual(textOf({ toMove: true, isPast: true, thinking: true }), "thinking now");
+});
+
 test("the question for a piece to take names its side and its noun", () => {
     const kinds = { b: { name: "black man", side: 1 }, s: { name: "stick" } };
     assertEqual([takeText({ kinds, seats: SEATS }, "b"), takeText({ kinds, seats: SEATS }, "s")], [
@@ -67,7 +80,7 @@ test("the row of a seat shows its clock and the player's name, whatever else sta
     const kinds = { m: { name: "white man", side: 0 } };
     const board = { board: { kind: "sites", style: "points" }, kinds, seats: SEATS, counted: "man" };
     const clock = [
-        h("button", { class: "small add-time" }, "+15 s"),
+        h("button", { class: "small add-time" }, h("span", null, "Give"), h("i", null, "+"), "15 s"),
         h("div", { class: "clock" }, h("span", { class: "face runs" }, "5:00")),
     ];
     const player = { seat: 0, board, online: true, hands: { m: 9 }, pieces: { a1: "m" }, toMove: true, thinking: false, you: true, result: null };
@@ -75,8 +88,9 @@ test("the row of a seat shows its clock and the player's name, whatever else sta
     const parent = document.createElement("div");
     document.body.append(parent);
     render(parent, drawPlayer({ ...player, occupant, score: "10½", clock }));
-    for (const width of [340, 374, 470, 640]) {
+    for (const width of [340, 374, 470, 640, 800]) {
         parent.style.width = `${width}px`;
+        assertEqual(parent.querySelector(".add-time").innerText.replaceAll(/\s/g, ""), width > 700 ? "Give15s" : "+15s");
         const [row, face, who, piece] = [".player", ".face", ".who", ".side-piece"].map((name) => parent.querySelector(name).getBoundingClientRect());
         assertEqual([width, face.right <= row.right, who.width >= 60, piece.width], [width, true, true, 24]);
     }
@@ -92,6 +106,10 @@ test("the row of a seat shows its clock and the player's name, whatever else sta
     render(parent, drawPlayer({ ...player, hands: {}, board: { ...board, counted: "man" }, occupant, score: "1½" }));
     const visible = [".count", ".you", "b.points"].map((name) => parent.querySelector(name).getClientRects().length);
     assertEqual(visible, [1, 1, 0]);
+    // The first letter of the side stays, for eyes that do not tell the colours apart.
+    parent.style.width = "374px";
+    const side = parent.querySelector(".side").getBoundingClientRect();
+    assertEqual(side.width, 15);
     const ai = { kind: "ai", level: 1, name: "AI level 1" };
     const men = Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`a${at}`, "m"]));
     render(parent, drawPlayer({ ...player, board: { ...board, counted: "piece" }, hands: {}, pieces: men, you: false, thinking: true, levels: ["Beginner"], occupant: ai }));

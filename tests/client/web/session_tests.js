@@ -175,6 +175,24 @@ test("a join is repeated while the server is busy; any other refusal is final", 
     assertEqual(server.errors, []);
 });
 
+test("while the server is away a move and a line of chat wait for it, other commands are refused", async () => {
+    const server = new FakeServer();
+    await server.connect();
+    assertEqual(server.session.isAway, false);
+    server.session.loseNetwork();
+    assertEqual(server.session.isAway, true);
+    const refused = [];
+    void server.session.command({ t: "resign", room: ROOM }).catch(({ message }) => refused.push(message));
+    for (const t of ["move", "chat"]) void server.session.command({ t, room: ROOM });
+    await flushPromises();
+    assertEqual(refused, ["Not connected"]);
+    server.session.retry();
+    await flushPromises();
+    await server.welcomeSocket();
+    const sent = server.clientMessages().map(({ t }) => t);
+    assertEqual(sent.filter((t) => ["resign", "move", "chat"].includes(t)), ["move", "chat"]);
+});
+
 test("in a cluster a room is joined on a socket of its own, which then replaces the first", async () => {
     const server = new FakeServer();
     server.session.watchLobby(true);

@@ -1,6 +1,7 @@
 /**
  * The games of the lobby: the latest choices with one click, and all games as pictures with their goals.
  *
+ * @import {App} from "../../shell/app.js"
  * @import {GameDescription} from "../../shell/api.js"
  * @import {Content, VNode} from "../../shell/elements.js"
  * @import {Choices} from "./choices.js"
@@ -16,6 +17,7 @@ const MIN_GAMES_TO_SEARCH = 5;
 
 /**
  * @typedef {object} Handlers
+ * @property {App["offline"]} offline the attributes of what needs the server
  * @property {(game: GameDescription) => void} pick starts a game, or opens its sheet
  * @property {((game: GameDescription) => void) | null} choose opens the sheet of a game; null where a
  *     click on the game does so
@@ -79,7 +81,7 @@ function isForLessons({ search }) {
  * @param {GameDescription} game
  * @param {Handlers} handlers
  */
-function drawGame(game, { pick, choose }) {
+function drawGame(game, { offline, pick, choose }) {
     const label = `Choices for ${game.title}`;
     return h(
         "li",
@@ -90,7 +92,7 @@ function drawGame(game, { pick, choose }) {
             { class: "words" },
             h(
                 "button",
-                { class: "name", "aria-haspopup": choose ? null : "dialog", "aria-describedby": `goal-${game.id}`, onclick: () => pick(game) },
+                { class: "name", "aria-haspopup": choose ? null : "dialog", "aria-describedby": `goal-${game.id}`, onclick: () => pick(game), ...offline },
                 game.title,
             ),
             h("span", { class: "muted goal", id: `goal-${game.id}` }, game.goal ?? ""),
@@ -98,7 +100,7 @@ function drawGame(game, { pick, choose }) {
         choose
             ? h(
                   "button",
-                  { key: "choose", class: "icon-button small", "aria-label": label, title: label, "aria-haspopup": "dialog", onclick: () => choose(game) },
+                  { key: "choose", class: "icon-button small", "aria-label": label, title: label, "aria-haspopup": "dialog", onclick: () => choose(game), ...offline },
                   icon("gear"),
               )
             : null,
@@ -110,18 +112,17 @@ function drawGame(game, { pick, choose }) {
  * @param {GameDescription[]} games
  * @param {Choices[]} offered
  * @param {boolean} isFirst whether nothing of the user's own comes before them
- * @param {boolean} isBusy
+ * @param {Record<string, unknown>} attributes of the buttons
  * @param {(choices: Choices) => void} play creates the room at once
  * @returns {Content}
  */
-export function drawOffered(games, offered, isFirst, isBusy, play) {
+export function drawOffered(games, offered, isFirst, attributes, play) {
     const buttons = offered.flatMap((choices, i) => {
         const game = games.find(({ id }) => id === choices.game);
         if (!game) return [];
-        const attributes = { class: isFirst && i === 0 ? "main offered" : "offered", disabled: isBusy };
         return h(
             "button",
-            { ...attributes, key: `offered ${i}`, onclick: () => play(choices) },
+            { class: isFirst && i === 0 ? "main offered" : "offered", ...attributes, key: `offered ${i}`, onclick: () => play(choices) },
             h("span", { class: "what" }, `Again: ${describeChoices(game, choices)}`, h("span", { class: "visually-hidden" }, ": ")),
             h("b", null, VERBS[choices.opponent]),
         );

@@ -160,7 +160,7 @@ export class LobbyPage {
 
     /** @returns {Content} */
     draw() {
-        const join = (/** @type {string} */ room) => this.#app.navigate(`/room/${room}`, { sit: true });
+        const join = (/** @type {string} */ room) => this.#isServerThere() && this.#app.navigate(`/room/${room}`, { sit: true });
         const games = this.#games ?? [];
         const now_ms = this.#app.session.serverTime_ms();
         const mine = drawMine(this.#app.model, games, this.#mine, now_ms);
@@ -184,7 +184,7 @@ export class LobbyPage {
                 "div",
                 { class: "lists" },
                 isNarrow ? null : mine,
-                drawPublic(this.#app.model, games, join, { now_ms, speed: this.#speed, pick: (speed) => this.#pickSpeed(speed) }),
+                drawPublic(this.#app.model, games, join, { now_ms, speed: this.#speed, pick: (speed) => this.#pickSpeed(speed) }, this.#app.offline),
                 drawLearn(this.#topics),
                 drawLatest(this.#latest, Date.now()),
                 drawTerminal(),
@@ -200,7 +200,15 @@ export class LobbyPage {
         if (!this.#isMineKnown) return null;
         const current = currentOf(this.#app.model, this.#mine);
         const offered = this.#kept.filter((choices) => !isAlreadyThere(choices, current)).slice(0, MAX_OFFERED);
-        return drawOffered(games, offered, current.length === 0, this.#isCreating, (choices) => void this.#play(choices));
+        const attributes = { disabled: this.#isCreating, ...this.#app.offline };
+        return drawOffered(games, offered, current.length === 0, attributes, (choices) => void this.#play(choices));
+    }
+
+    /** Whether a press can do what it is for; says so while the server is away. */
+    #isServerThere() {
+        const { isAway } = this.#app.session;
+        if (isAway) this.#app.toast("Not connected");
+        return !isAway;
     }
 
     /** @param {string} speed */
@@ -251,6 +259,7 @@ export class LobbyPage {
         const way = this.#way;
         const startsAtOnce = way !== null && way !== "more";
         const handlers = {
+            offline: this.#app.offline,
             pick: (/** @type {GameDescription} */ game) => (startsAtOnce ? this.#start(way, game) : open(game)),
             choose: startsAtOnce ? open : null,
             search: (/** @type {string} */ text) => {
@@ -286,6 +295,7 @@ export class LobbyPage {
      * @param {GameDescription} game
      */
     async #open(game) {
+        if (!this.#isServerThere()) return;
         const before = { ...this.#before(game), door: false, ...(this.#way !== null && this.#chosenClock()) };
         const through = this.#way && this.#way !== "more" ? choicesThrough(this.#way, game, before, this.#names) : null;
         const choices = through ?? validChoices(game, this.#way === "more" ? { ...before, opponent: "ai" } : before);

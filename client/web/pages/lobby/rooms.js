@@ -3,6 +3,7 @@
  * match.
  *
  * @import {GameDescription, MatchSummary, MyMatches} from "../../shell/api.js"
+ * @import {App} from "../../shell/app.js"
  * @import {ClockState, Occupant, RoomSummary} from "../../shell/protocol.js"
  * @import {Choices} from "./choices.js"
  * @import {Content, VNode} from "../../shell/elements.js"
@@ -22,15 +23,16 @@ import { agoText, isDraw, occupantName, optionsText, sideName } from "../../shel
  * @param {GameDescription[]} games
  * @param {(room: string) => void} join
  * @param {Times} times
+ * @param {App["offline"]} [offline] the attributes of buttons that need the server
  * @returns {VNode}
  */
-export function drawPublic({ lobby, you }, games, join, times) {
+export function drawPublic({ lobby, you }, games, join, times, offline = false) {
     const rooms = Object.values(lobby ?? {}).sort((a, b) => b.created_ms - a.created_ms);
     const all = rooms.filter((room) => !hasSeat(room, you?.identity));
     const others = all.filter((room) => times.speed === "" || (room.speed ?? "untimed") === times.speed);
     const open = others.filter((room) => room.state === "open");
     const playing = others.filter((room) => room.state === "playing");
-    const draw = (/** @type {RoomSummary} */ room) => drawRoom(room, gameOf(games, room.game), join, times.now_ms);
+    const draw = (/** @type {RoomSummary} */ room) => drawRoom(room, gameOf(games, room.game), join, times.now_ms, offline);
     return h(
         "section",
         { class: "rooms", "aria-label": "Public rooms", key: "public" },
@@ -292,9 +294,10 @@ function drawTitle(title, facts) {
  * @param {GameDescription | undefined} game
  * @param {(room: string) => void} join
  * @param {number} now_ms the server's time
+ * @param {App["offline"]} offline
  * @returns {VNode}
  */
-function drawRoom(room, game, join, now_ms) {
+function drawRoom(room, game, join, now_ms, offline) {
     const watching = room.watching ?? 0;
     const facts = [optionsText(room), room.clock ? controlText(room.clock) : "", room.length ?? ""].filter(Boolean).join(" · ");
     const away = new Set(room.away ?? []);
@@ -328,7 +331,7 @@ function drawRoom(room, game, join, now_ms) {
         isJoinable
             ? h(
                   "button",
-                  { class: "main small", "aria-label": `Join ${room.title}`, onclick: () => join(room.room) },
+                  { class: "main small", "aria-label": `Join ${room.title}`, onclick: () => join(room.room), ...offline },
                   "Join",
               )
             : null,

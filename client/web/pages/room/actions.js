@@ -11,7 +11,7 @@
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
-import { claimReason, isBarred, isInviting, isOneScreen, mySeat, offline, permits, playerName, resultSeat, viewerSeat } from "./viewer.js";
+import { claimReason, isBarred, isInviting, isOneScreen, mySeat, permits, playerName, resultSeat, viewerSeat } from "./viewer.js";
 import { hasAi } from "../../ui/table.js";
 import { frozenText, occupantName, resultSentence } from "../../shell/words.js";
 
@@ -153,7 +153,7 @@ export function drawSeatActions(app, room, seat, drawAiForm) {
     if (!occupant) {
         const sit = send({ t: "sit", room: room.id, seat });
         return [
-            permits(model, "sit") ? h("button", { class: "small main", onclick: sit, ...offline(app) }, "Sit here") : null,
+            permits(model, "sit") ? h("button", { class: "small main", onclick: sit, ...app.offline }, "Sit here") : null,
             // Where the room invites, the card has these buttons.
             !isInviting(room) && permits(model, "add_ai") ? drawAiForm() : null,
         ];
@@ -171,7 +171,7 @@ export function drawSeatActions(app, room, seat, drawAiForm) {
  * @param {() => void} leave
  */
 function drawLeaveButton(app, label, leave) {
-    return h("button", { class: "icon-button small", "aria-label": label, title: label, onclick: leave, ...offline(app) }, icon("stand"));
+    return h("button", { class: "icon-button small", "aria-label": label, title: label, onclick: leave, ...app.offline }, icon("stand"));
 }
 
 /**

@@ -6,6 +6,7 @@
  * @import {Content} from "../../shell/elements.js"
  * @import {Model, Room} from "../../shell/model.js"
  * @import {MatchState, Occupant, Score} from "../../shell/protocol.js"
+ * @import {Share} from "../../ui/share.js"
  */
 
 import { h } from "../../shell/elements.js";
@@ -151,15 +152,17 @@ function playerName(occupant) {
 
 /**
  * The buttons for the next match: of the same game, after a loss against a level also with another
- * level, and of any game.
+ * level, and of any game. Where the other seat is empty, the room's link.
  * @param {App} app
  * @param {Room} room
+ * @param {Share} [share]
  * @returns {Content}
  */
-export function drawAgain(app, room) {
+export function drawAgain(app, room, share) {
     const isAlone = viewerSeat(app.model) !== null && room.seats.includes(null) && !isInviting(room);
     return [
         isAlone && h("p", { key: "alone", class: "muted" }, "The other seat is empty. Send the room's link again."),
+        isAlone && share?.draw("", true),
         drawSame(app, room),
         drawNextGame(app, room),
     ];

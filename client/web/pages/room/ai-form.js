@@ -52,6 +52,6 @@ export function drawAiForm(app, room, seat, expectAi) {
             h("optgroup", { label: "Strategies" }, strategies),
         ),
         list ? drawDepth(list, null) : null,
-        h("button", { class: "small" }, "Add AI"),
+        h("button", { class: "small", ...app.offline }, "Add AI"),
     );
 }

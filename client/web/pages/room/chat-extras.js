@@ -136,8 +136,12 @@ export class ChatExtras {
     /** The arrows of the bot's last answer, while the match stands where it stood then; else null. */
     arrowsOf = arrowsOf;
 
-    /** Call it before you send a line, and the returned function with the ack: the page then waits for the answer. */
+    /**
+     * Call it before you send a line, and the returned function with the ack: the page then waits for the
+     * answer. A line waits for a server that is away.
+     */
     onSend() {
+        if (this.#app.session.isAway) this.#app.toast("Your line is sent when the connection is back");
         const cuts = this.#cuts;
         return (/** @type {Ack | null} */ ack) => {
             if (ack === null || cuts !== this.#cuts) return;
@@ -179,14 +183,14 @@ export class ChatExtras {
             redraw();
         };
         const muteForAll = () => void this.#app.command({ t: "mute", room: room.id, identity });
-        const button = (/** @type {string} */ label, /** @type {string} */ text, /** @type {() => void} */ onclick) =>
-            h("button", { class: "mute", "aria-label": label, title: label, onclick }, text);
+        const button = (/** @type {string} */ label, /** @type {string} */ text, /** @type {() => void} */ onclick, offline = {}) =>
+            h("button", { class: "mute", "aria-label": label, title: label, onclick, ...offline }, text);
         const isMuted = room.muted.some((person) => person.identity === identity);
         return h(
             "span",
             { class: "mutes" },
             button(`Mute ${isolated(name)}${marks.get(identity) ?? ""}`, "Mute", mute),
-            isMuted || !this.#isHost(room) ? null : button(`Mute for all: ${isolated(name)}`, "Mute for all", muteForAll),
+            isMuted || !this.#isHost(room) ? null : button(`Mute for all: ${isolated(name)}`, "Mute for all", muteForAll, this.#app.offline),
         );
     }
 
@@ -229,7 +233,7 @@ export class ChatExtras {
                 { class: "muted muted-person", key: `all ${identity}` },
                 isMe ? "The host has muted you: you cannot write here. " : `The host has muted ${isolated(name)}. `,
                 isHost && permits(this.#app.model, "unmute")
-                    ? h("button", { class: "small", onclick: unmute }, `Unmute ${isolated(name)}`)
+                    ? h("button", { class: "small", onclick: unmute, ...this.#app.offline }, `Unmute ${isolated(name)}`)
                     : null,
             );
         });

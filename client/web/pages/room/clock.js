@@ -13,7 +13,7 @@
 
 import { h, render } from "../../shell/elements.js";
 import { headPly } from "../../shell/model.js";
-import { isOneScreen, legalMoves, offline, permits, playerName, viewerSeat } from "./viewer.js";
+import { isOneScreen, legalMoves, permits, playerName, viewerSeat } from "./viewer.js";
 import { sideName } from "../../shell/words.js";
 import {
     clockBefore,
@@ -172,9 +172,9 @@ export class RoomClock {
     #drawAddTime(room, seat) {
         const mine = viewerSeat(this.#app.model);
         if (mine === null || mine === seat || room.may === null || !permits(this.#app.model, "add_time")) return null;
-        const title = `+${ADDED_S} s for your opponent`;
+        const title = `Give ${ADDED_S} s to your opponent`;
         const send = () => void this.#app.command({ t: "add_time", room: room.id });
-        return h("button", { key: "add-time", class: "small add-time", title, "aria-label": title, onclick: send, ...offline(this.#app) }, `+${ADDED_S} s`);
+        return h("button", { key: "add-time", class: "small add-time", title, "aria-label": title, onclick: send, ...this.#app.offline }, h("span", null, "Give"), h("i", null, "+"), `${ADDED_S} s`);
     }
 
     /**

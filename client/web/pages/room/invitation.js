@@ -12,7 +12,7 @@ import { registerGuest } from "../../shell/api.js";
 import { h } from "../../shell/elements.js";
 import { isolated } from "../../shell/isolation.js";
 import { nameField } from "../../shell/frame.js";
-import { isInviting, mySeat, offline, permits } from "./viewer.js";
+import { isInviting, mySeat, permits } from "./viewer.js";
 import { occupantName, sideName } from "../../shell/words.js";
 
 /** The value of the button to watch; the other buttons have that of their seat. */
@@ -101,7 +101,7 @@ export class Invitation {
                 h("span", null, "Your name, as your friend sees it"),
                 this.#drawNameField(isMadeName(name) ? "" : name, save, name),
             ),
-            h("button", { disabled: this.#isBusy }, this.#isSaved ? "Saved" : "Save"),
+            h("button", { disabled: this.#isBusy, ...this.#app.offline }, this.#isSaved ? "Saved" : "Save"),
             this.#refusal ? h("p", { class: "refusal", role: "alert", id: "name-refusal" }, this.#refusal) : null,
         );
     }
@@ -139,7 +139,7 @@ export class Invitation {
         const play = free.map((seat, i) =>
             h(
                 "button",
-                { class: i === 0 ? "main large" : "large", value: seat, disabled: this.#isBusy, ...offline(this.#app), key: `play ${seat}` },
+                { class: i === 0 ? "main large" : "large", value: seat, disabled: this.#isBusy, ...this.#app.offline, key: `play ${seat}` },
                 free.length > 1 ? `Play ${sideName(description?.view, seat)}` : "Play",
             ),
         );

@@ -13,7 +13,7 @@ import { asking } from "./actions.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
-import { keptSeat, legalMoves, mySeat, offline, permits } from "./viewer.js";
+import { keptSeat, legalMoves, mySeat, permits } from "./viewer.js";
 import { hasAi } from "../../ui/table.js";
 import { occupantName, optionsText } from "../../shell/words.js";
 
@@ -171,7 +171,7 @@ function drawGone(app, room, absence) {
             "div",
             { class: "gone", key: "kept" },
             h("p", null, `${room.seats[kept]?.name} plays for you.`),
-            h("button", { class: "main", onclick: send("reclaim_seat"), ...offline(app) }, "Take your seat back"),
+            h("button", { class: "main", onclick: send("reclaim_seat"), ...app.offline }, "Take your seat back"),
         );
     }
     const text = goneText(app, room, absence);

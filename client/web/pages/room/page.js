@@ -17,7 +17,7 @@ import { drawChat } from "./chat.js";
 import { h } from "../../shell/elements.js";
 import { keyOf } from "../../shell/keys.js";
 import { headPly, isClosed } from "../../shell/model.js";
-import { NO_MOVES, allowsHelp, isOneScreen, keptSeat, legalMoves, mySeat, offline, permits, viewerSeat } from "./viewer.js";
+import { NO_MOVES, allowsHelp, isOneScreen, keptSeat, legalMoves, mySeat, permits, viewerSeat } from "./viewer.js";
 import { drawGlassLink, drawMoves, drawStepper, plyForKey, scrollToShown } from "../../ui/moves.js";
 import { drawActions, drawSeatActions, statusText } from "./actions.js";
 import { PARTS, Part, expectedParts, neededParts } from "./later.js";
@@ -232,7 +232,9 @@ export class RoomPage {
             scrollToShown(list);
         }
         const lines = /** @type {HTMLElement | null} */ (document.querySelector(".chat .lines"));
-        if (lines) this.#parts.chat.shown?.scroll(lines, this.#isChatAtEnd);
+        const chat = this.#parts.chat.shown;
+        if (lines && chat) chat.scroll(lines, this.#isChatAtEnd);
+        else if (this.#isChatAtEnd) lines?.scrollTo(0, lines.scrollHeight);
         this.#tabs.afterDraw();
         this.#parts.clock.shown?.show();
         if (room && this.#isDrawn) for (const name of expectedParts(this.#app.model, room)) this.#parts[name].request();
@@ -350,6 +352,7 @@ export class RoomPage {
             hands: (room.match ? this.#drawnPosition : room.start)?.hands ?? {},
             pieces: (room.match ? this.#drawnPosition?.pieces : null) ?? null,
             toMove,
+            isPast: this.#shown !== null,
             thinking:
                 toMove &&
                 room.seats[seat]?.kind === "ai" &&
@@ -402,7 +405,7 @@ export class RoomPage {
             over && room.frozen !== null && isClosed(room) ? h("p", { class: "muted" }, frozenText(room.frozen, false)) : null,
             room.match && !over ? opponent?.drawGone(room) : null,
             this.#parts.clock.shown?.drawState(room),
-            h("fieldset", { class: "actions", key: "actions", ...offline(this.#app) }, drawActions(this.#app, room, this.#parts.after.shown?.drawAgain(this.#app, room), this.#feedback?.hasOfferedDraw), opponent?.drawBarring(room), this.#hints?.draw(room), opponent?.drawOffers(room, this.#parts.clock.shown?.proposedControl(room))),
+            h("fieldset", { class: "actions", key: "actions", ...this.#app.offline }, drawActions(this.#app, room, this.#parts.after.shown?.drawAgain(this.#app, room, this.#share), this.#feedback?.hasOfferedDraw), opponent?.drawBarring(room), this.#hints?.draw(room), opponent?.drawOffers(room, this.#parts.clock.shown?.proposedControl(room))),
         );
     }
 

@@ -1,7 +1,6 @@
 /**
  * What the viewer of a room holds and may do, from the model.
  *
- * @import {App} from "../../shell/app.js"
  * @import {MoveView} from "../../shell/protocol.js"
  * @import {Model, Room} from "../../shell/model.js"
  */
@@ -126,14 +125,6 @@ export function permits(model, command) {
  */
 export function claimReason(room) {
     return legalMoves(room).length > 0 ? (room.turn?.claim ?? null) : null;
-}
-
-/**
- * The attributes of buttons that need the server: grey while the banner says that it is away.
- * @param {App} app
- */
-export function offline({ session }) {
-    return /lost|replaced/.test(session?.status?.state) && { disabled: true, title: "Not connected" };
 }
 
 /** One empty list for all: a board with another list would be drawn again. @type {MoveView[]} */
