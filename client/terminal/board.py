@@ -1,9 +1,9 @@
 """Draws the board of any game as text, from its views.
 
 This module does no I/O and contains no rules. Marks are characters around a cell: `[X]` is the last
-move, `*X*` a winning row. A legend below the board explains them. Colour adds no information, and
-neither does the case of a letter: where two kinds of pieces have the same letter, every piece also
-has its side's letter, as in `wK` and `bK`.
+move, `*X*` a winning row; a cell shows its most important mark. A legend below the board explains
+them. Colour adds no information, and neither does the case of a letter: where two kinds of pieces
+have the same letter, every piece also has its side's letter, as in `wK` and `bK`.
 """
 
 import re
@@ -159,7 +159,7 @@ def _draw_cell(
     board: BoardView,
     position: PositionView,
     letters: Mapping[str, str],
-    marks: Mapping[str, list[tuple[str, str]]],
+    marks: Mapping[str, tuple[str, str]],
     layout: Layout,
     styles: Sequence[str],
     joined: Mapping[str, str],
@@ -178,8 +178,7 @@ def _draw_cell(
         _write(page, row, col, text, style)
     cell_marks = marks.get(cell)
     if cell_marks:
-        page[row, col - 1] = cell_marks[0][0]
-        page[row, col + visible_width(text)] = cell_marks[-1][1]
+        page[row, col - 1], page[row, col + visible_width(text)] = cell_marks
 
 
 def _write(page: Page, row: int, col: int, text: str, style: str = "") -> None:
@@ -278,15 +277,24 @@ def _style(kind: Kind, styles: Sequence[str], cell_side: int | None = None) -> s
 # --- marks and the lines below the board
 
 
-def marks_by_cell(board: BoardView, position: PositionView) -> dict[str, list[tuple[str, str]]]:
-    """The characters around each marked cell, those of the most important mark first."""
-    marks: dict[str, list[tuple[str, str]]] = {}
-    for mark in sorted(_targets_by_mark(position), key=_rank):
-        left, right = MARKS[mark][:2] if mark in MARKS else OTHER_MARK
-        for target in _targets_by_mark(position)[mark]:
-            for cell in board.targets.get(target, (target,)):
-                marks.setdefault(cell, []).append((left, right))
-    return marks
+def marks_by_cell(board: BoardView, position: PositionView) -> dict[str, tuple[str, str]]:
+    """The characters around each marked cell: those of its most important mark."""
+    return {
+        cell: MARKS[mark][:2] if mark in MARKS else OTHER_MARK
+        for cell, mark in _mark_of_cells(board, position).items()
+    }
+
+
+def _mark_of_cells(board: BoardView, position: PositionView) -> dict[str, str]:
+    """The most important mark of each marked cell."""
+    return {
+        cell: mark
+        for mark, targets in sorted(
+            _targets_by_mark(position).items(), key=lambda item: _rank(item[0]), reverse=True
+        )
+        for target in targets
+        for cell in board.targets.get(target, (target,))
+    }
 
 
 def _targets_by_mark(position: PositionView) -> dict[str, tuple[str, ...]]:
@@ -305,16 +313,17 @@ def _rank(mark: str) -> int:
 
 
 def _legend_lines(board: BoardView, position: PositionView, sides: str) -> list[str]:
-    """Which figures are whose, if the pieces are figures, and the meaning of the marks; a mark on
-    a button is spelled out: "Black passed".
+    """Which figures are whose, if the pieces are figures, and the meaning of the marks on the
+    board; a mark on a button is spelled out: "Black passed".
     """
     entries = [sides] if sides else []
+    shown = set(_mark_of_cells(board, position).values())
     for mark, targets in sorted(
         _targets_by_mark(position).items(), key=lambda item: _rank(item[0])
     ):
         left, right, meaning = MARKS.get(mark, (*OTHER_MARK, mark))
         buttons = [target for target in targets if board.targets.get(target) == ()]
-        if len(targets) > len(buttons):
+        if mark in shown:
             entries.append(f"{left} {right} {meaning}")
         entries += [_button_mark(board, position, button, mark, meaning) for button in buttons]
     return [", ".join(entries)] if entries else []

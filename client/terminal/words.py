@@ -139,8 +139,13 @@ def result_seat(model: Model) -> int | None:
 
 
 def points_text(over: MatchResult, seat: int) -> str:
-    """The points after a result, those of a seat first: " 40 to 24"; "" in games without points."""
-    return "" if over.points is None else f" {over.points[seat]} to {over.points[1 - seat]}"
+    """The points after a result, those of a seat first: " 40 to 24".
+
+    "" in games without points, and in a draw with unequal points, which did not decide it.
+    """
+    if over.points is None or (over.winner is None and len(set(over.points)) > 1):
+        return ""
+    return f" {over.points[seat]} to {over.points[1 - seat]}"
 
 
 def frozen_text(code: str) -> str:

@@ -191,7 +191,7 @@ def _layout(
         cells, labels, plain.lines, plain.shows_ids, plain.blank, plain.cell_width, plain.sides
     )
     below = cell[1] - 1 - middle_row if isinstance(grid, Grid) else 0
-    right = cell[0] - 1 - middle_col if isinstance(grid, Grid) else 1
+    right = max(1, cell[0] - 1 - middle_col) if isinstance(grid, Grid) else 1  # room for a sign
     height = 1 + max(
         [row + below for row, _ in cells.values()]
         + [row for row, _, _ in labels]
@@ -532,8 +532,7 @@ class _Painter:
             return PICKED
         if name in self._signs.next_cells and (has_piece or self._layout.shows_ids):
             return NEXT
-        marks = self._marks.get(name)
-        return (marks[0][0], marks[-1][1]) if marks else None
+        return self._marks.get(name)
 
 
 def _colour(code: str) -> str:

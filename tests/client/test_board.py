@@ -38,11 +38,11 @@ Crosses to move"""),
 [ ] last move
 Noughts to move"""),
     ("tic-tac-toe", {}, "a1 b1 a2 b2 a3", """\
- 3 *X] .  .
+ 3 *X* .  .
  2 *X* O  .
  1 *X* O  .
     a  b  c
-* * winning row, [ ] last move
+* * winning row
 Crosses win"""),
     ("connect-four", {}, "d d e", """\
  6  .  .  .  .  .  .  .
@@ -60,9 +60,9 @@ Yellow to move"""),
  4  .  .  .  .  .  .  .
  3  .  .  .  .  .  .  Y
  2  .  .  .  .  .  .  Y
- 1 *R**R**R**R] .  .  Y
+ 1 *R**R**R**R* .  .  Y
     a  b  c  d  e  f  g
-* * winning row, [ ] last move
+* * winning row
 Red wins"""),
     ("sticks", {"rows": "1-3-5-7"}, "", """\
  1  |
@@ -200,19 +200,19 @@ Blue to move"""),
  8  .  .  .  .  .  .  . *X* O  .  .  .  .  .  .
  7  .  .  .  .  .  .  . *X* O  .  .  .  .  .  .
  6  .  .  .  .  .  .  . *X* O  .  .  .  .  .  .
- 5  .  .  .  .  .  .  . *X] .  .  .  .  .  .  .
+ 5  .  .  .  .  .  .  . *X* .  .  .  .  .  .  .
  4  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
  3  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
  2  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
  1  .  .  .  .  .  .  .  .  .  .  .  .  .  .  .
     a  b  c  d  e  f  g  h  i  j  k  l  m  n  o
-* * winning row, [ ] last move
+* * winning row
 Black wins"""),
     ("rock-paper-scissors", {}, "scissors rock", """\
    fR              2r
-   fP   fS *sR]   sP
+   fP   fS *sR*   sP
     1s            sS
-* * winning row, [ ] last move
+* * winning row
 Second wins"""),
     ("coin-friends", {}, "one 50", """\
    F1--10--[1b]25

@@ -403,6 +403,7 @@ def test_the_best_moves_are_followed_by_what_the_search_cut_off() -> None:
         (MatchResult(0, "board", "all is full", (3, 5)), "Red wins 3 to 5: all is full."),
         (MatchResult(1, "board", "all is full", (3, 5)), "Yellow wins 5 to 3: all is full."),
         (MatchResult(None, "board", "all is full", (4, 4)), "Draw 4 to 4: all is full."),
+        (MatchResult(None, "board", "Asker got 50 cents", (50, 0)), "Draw: Asker got 50 cents."),
         (MatchResult(None, "abort", "the match was aborted"), "No result: the match was aborted."),
         (MatchResult(1, "resign", "Red resigned"), "Yellow wins: Red resigned."),
         (MatchResult(None, "failure", "the AI broke"), "No result: the AI broke."),

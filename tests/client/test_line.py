@@ -137,10 +137,10 @@ Crosses to move
 ? Crosses to move
 5. Crosses: a2
  3  .  .  .
- 2 *X]*X**X*
+ 2 *X**X**X*
  1  O  O  .
     a  b  c
-* * winning row, [ ] last move
+* * winning row
 You won: three in a row.
 """
     )

@@ -131,6 +131,18 @@ def test_the_largest_cells_that_fit() -> None:
     assert cell_size(board, False, 30, 9, True) == (3, 1)
 
 
+def test_a_winning_row_has_all_its_marks() -> None:
+    """Each piece of it stands between two marks, at the edge and with the last move too."""
+    position = load_game("tic-tac-toe").start()
+    for token in ["c1", "c2", "b1", "b2", "a1"]:
+        position = position.play(position.parse_move(token))
+    board = position.game.board(position.options)
+    for size, row in zip(CELL_SIZES, ("*X*   *X*   *X*", "*X* *X* *X*", "*X*X*X*"), strict=True):
+        assert row in [
+            line.strip(" 1") for line in texts_of(draw_picture(board, position.view(), size))
+        ]
+
+
 @pytest.mark.parametrize("game_id", game_ids())
 def test_every_move_can_be_picked(game_id: str) -> None:
     """Picking the cells of a move's path ends with that move among the finished ones."""

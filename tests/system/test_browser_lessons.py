@@ -213,6 +213,20 @@ async def answer(page: Page, question: QuizQuestion, given: Answer) -> None:
         await page.keyboard.press("Enter")
 
 
+#: The size of the smallest name of a move on the screen, in pixels.
+NAME_PX = """() => Math.min(...[...document.querySelectorAll("glass-tree .move-label")]
+    .map((name) => parseFloat(getComputedStyle(name).fontSize) * name.getScreenCTM().a))"""
+#: The shadows at the edges of a tree.
+SHADOWS = "(tree) => getComputedStyle(tree, '::after').boxShadow"
+#: The hint over a tree.
+HINT = "(tree) => getComputedStyle(tree, '::before').content"
+#: The controls of the quiz and the exercise that are too low for a finger.
+LOW_TARGETS = """() => [...document.querySelectorAll(":is(.quiz, .exercise) :is(button, input)")]
+    .filter((target) => !target.closest(".listing, .tree-box, .icon-button"))
+    .filter((target) => target.getBoundingClientRect().height < 44)
+    .map((target) => target.outerHTML)"""
+
+
 @pytest.mark.parametrize(
     ("screen", "lessons"),
     [
@@ -245,9 +259,30 @@ async def test_nothing_covers_a_tree(
             assert covered == [], name
         await page.evaluate(OPEN, "/learn/four-level-tree")
         await expect(page.locator(".runs .place")).to_contain_text("of 70")
+        assert await page.evaluate(NAME_PX) >= 10.9
         await page.keyboard.press("ArrowRight")
         await expect(page.locator("glass-tree")).to_be_in_viewport(ratio=0.99)
         assert (await page.evaluate(COVERED))[1] == []
+
+
+async def test_a_tree_that_goes_on_says_so(chromium: Browser, server: ServerProcess) -> None:
+    """On a phone a wide tree has shadows at its sides, and a hint until a finger drags it.
+
+    The button for the whole tree shows all of it, and so no hint.
+    """
+    async with people(chromium, server.url, PHONE) as (ada,):
+        await ada.go("/learn/four-level-tree")
+        tree = ada.page.locator(".runs glass-tree")
+        await expect(tree).to_have_attribute("style", re.compile("--edges: ?inset"))
+        shadows = await tree.evaluate(SHADOWS)
+        assert " 16px 0px " in shadows
+        assert " -16px 0px " in shadows
+        assert "Drag" in await tree.evaluate(HINT)
+        await ada.button("Zoom in").tap()
+        assert "Drag" not in await tree.evaluate(HINT)
+        await ada.button("Show the whole tree").tap()
+        await expect(tree).to_have_attribute("style", re.compile("--edges: ?none"))
+        assert "Drag" not in await tree.evaluate(HINT)
 
 
 async def test_two_searches_are_in_view(chromium: Browser, server: ServerProcess) -> None:
@@ -316,6 +351,7 @@ async def test_the_exercises_are_solved_on_a_phone(
         check = figure.get_by_role("button", name="Check")
         await check.tap()
         await expect(figure.locator(".hints li")).to_have_count(6)
+        assert await page.evaluate(LOW_TARGETS) == []
         await expect(figure.locator(".verdict")).to_contain_text("0 of 6 are right, 6 missing.")
         await expect(page.locator(".glass-viewer")).to_have_count(0)
         for label, value in (
@@ -335,6 +371,7 @@ async def test_the_exercises_are_solved_on_a_phone(
         statements = page.locator(".statements-exercise")
         await statements.get_by_role("button", name="Check").tap()
         await expect(statements).to_contain_text("5 statements have no answer yet.")
+        assert await page.evaluate(LOW_TARGETS) == []
         exercise = load_lesson("opaque-moves").exercise
         assert isinstance(exercise, Statements)
         for statement, item in zip(
@@ -356,6 +393,9 @@ async def test_the_exercises_are_solved_on_a_phone(
         await expect(listing).to_contain_text("✓ Right. is_max is handed on unchanged")
         await expect(listing.get_by_role("button", name="Show the fault")).to_have_count(0)
         lines = listing.locator(".listing")
+        line = await lines.get_by_role("button").first.bounding_box()
+        assert line is not None
+        assert line["height"] >= 34
         assert await lines.evaluate("(list) => list.scrollWidth <= list.clientWidth")
         await assert_fits(ada, in_height=False)
 
@@ -364,6 +404,7 @@ async def test_the_exercises_are_solved_on_a_phone(
         verdict = order.locator(".verdict")
         await order.get_by_role("button", name="Check").tap()
         await expect(verdict).to_contain_text("sees 9 of 9 leaves. The least possible is 5.")
+        assert await page.evaluate(LOW_TARGETS) == []
         await order.locator("[data-node=C]").focus()
         for _ in range(2):
             await page.keyboard.press("ArrowLeft")

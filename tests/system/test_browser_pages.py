@@ -124,6 +124,9 @@ async def test_every_page_fits_and_passes_axe(
         await ada.button("Resign now").click()
         await ada.page.locator(".state.over").wait_for()
         await check(in_height=True)
+        if is_desktop:  # elsewhere it is in a tab
+            setting = ada.page.get_by_label("In the next match, shown to")
+            await expect(setting).to_be_in_viewport(ratio=1)
         await ada.page.get_by_role("link", name="Replay", exact=True).click()
         await ada.page.get_by_label("Ply", exact=True).wait_for()
         await ada.page.keyboard.press("End")

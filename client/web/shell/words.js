@@ -194,7 +194,8 @@ export function pointsSuffix({ points }, seat) {
 }
 
 /**
- * The result of a match: "Red wins", "Black wins 40 to 24", "Draw", "Aborted".
+ * The result of a match: "Red wins", "Black wins 40 to 24", "Draw", "Aborted". Unequal points did not
+ * decide a draw, and are left out.
  * @param {MatchResult} over
  * @param {BoardView | null | undefined} board
  * @param {(seat: number) => string} [nameOf] the name of a player, which is otherwise the side's
@@ -205,7 +206,7 @@ export function resultText(over, board, nameOf = (seat) => sideName(board, seat)
         const isPlural = name.endsWith("s") && name === sideName(board, over.winner);
         return `${name} win${isPlural ? "" : "s"}${pointsSuffix(over, over.winner)}`;
     }
-    if (isDraw(over)) return `Draw${pointsSuffix(over, 0)}`;
+    if (isDraw(over)) return new Set(over.points).size > 1 ? "Draw" : `Draw${pointsSuffix(over, 0)}`;
     return NO_RESULT_TEXTS[over.how] ?? "Match over";
 }
 

@@ -249,7 +249,7 @@ test("a result has the points of a game that counts them, the viewer's first", (
     assertEqual(text(1, [ADA, BEN]), "You lost 3 to −20: the board is full");
     assertEqual(text(1, [BEN, ADA]), "You won −20 to 3: the board is full");
     assertEqual(text(1, [BEN, AI]), "Yellow wins −20 to 3: the board is full");
-    assertEqual(text(null, [ADA, BEN]), "Draw 3 to −20: the board is full");
+    assertEqual(text(null, [ADA, BEN]), "Draw: the board is full");
 });
 
 test("an AI has a level or a persona; in a game without levels it has a strategy", () => {

@@ -1,5 +1,5 @@
 import "/client/web/glass/drawing/overview.js";
-import { initialCamera, isWhole, reveal } from "/client/web/glass/drawing/camera.js";
+import { initialCamera, isWhole, leastText, reveal, sidesWithMore } from "/client/web/glass/drawing/camera.js";
 import { toSvg } from "/client/web/glass/viewer/export.js";
 import { stateAt } from "/client/web/glass/trace/search-state.js";
 import { nodeAt, placeIcicle, visitedPart } from "/client/web/glass/drawing/icicle.js";
@@ -212,11 +212,37 @@ test("a drawing that fits stays where it is at every step", () => {
 });
 
 test("a drawing that is too wide has all its levels in view", () => {
-    const layout = { items: [], left: 0, right: 2000, top: 0, bottom: 400 };
+    const layout = { items: [], left: 0, right: 2000, top: 0, bottom: 370 };
     const screen = { width: 358, height: 342, top: 40 };
     const { y, scale } = initialCamera(layout, screen, layout.bottom);
     assert(scale < 0.8 && y >= 0 && y + layout.bottom * scale <= screen.height, `${y} ${scale}`);
     assertEqual(initialCamera({ ...layout, bottom: 200 }, screen, 200).scale, 0.8);
+});
+
+test("names have 11 pixels at first sight, and edges tell where the drawing goes on", () => {
+    const screen = { width: 358, height: 342, top: 40 };
+    for (const [right, bottom] of [
+        [400, 400],
+        [200, 700],
+        [2000, 900],
+    ]) {
+        const layout = { items: [], left: -right, right, top: 0, bottom };
+        const camera = initialCamera(layout, screen, bottom);
+        assert(leastText(camera) * camera.scale >= 10.99, `${camera.scale} for ${right} and ${bottom}`);
+    }
+    const layout = { items: [], left: -10, right: 400, top: 0, bottom: 300 };
+    for (const [x, y, sides] of [
+        [10, 0, "-1,0"],
+        [-20, -1, "1,0 -1,0 0,1"],
+        [9, 50, "1,0 -1,0 0,-1"],
+    ])
+        assertEqual(
+            sidesWithMore({ x, y, scale: 1 }, layout, screen)
+                .map((side) => side.slice(0, 2))
+                .join(" "),
+            sides,
+        );
+    assertEqual(leastText({ x: 0, y: 0, scale: 0.1 }), 14.4);
 });
 
 test("the overview places every node under its parent, and finds it again", () => {

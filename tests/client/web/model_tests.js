@@ -204,7 +204,8 @@ test("scores, counts, durations and results have these texts", () => {
         ["Red wins", "Noughts win", "Draw", "Aborted", "No result"],
     );
     const withPoints = [over(1, "board"), over(null, "board")].map((result) => ({ ...result, points: [3, 5] }));
-    assertEqual(withPoints.map((result) => resultText(result, board)), ["Noughts win 5 to 3", "Draw 3 to 5"]);
+    assertEqual(withPoints.map((result) => resultText(result, board)), ["Noughts win 5 to 3", "Draw"]);
+    assertEqual(resultText({ ...over(null, "board"), points: [4, 4] }, board), "Draw 4 to 4");
     assertEqual(withPoints.map(pointsText), ["3 – 5", "3 – 5"]);
     assertEqual([over(1, "flag"), over(null, "adjudication")].map((result) => resultText(result, board)), [
         "Noughts win",

@@ -11,9 +11,12 @@
 /** The least and the greatest scale to which the user can zoom. */
 const MIN_SCALE = 0.08;
 const MAX_SCALE = 3;
+/** The least size of a name on the screen, and the greatest in the drawing: further away, a name shrinks. In pixels. */
+const LEAST_TEXT_PX = 11;
+const MAX_TEXT_PX = 14.4;
 /** The largest scale of a drawing that fits, and the least at which its text can be read. */
 const MAX_FIT = 1.35;
-const MIN_FIT = 0.64;
+const MIN_FIT = LEAST_TEXT_PX / MAX_TEXT_PX;
 /** The greatest scale of a drawing that does not fit. */
 const READABLE_SCALE = 0.8;
 /** The margin around a drawing that fits, and around a node that is brought into view, in pixels. */
@@ -103,13 +106,36 @@ export function zoom(camera, point, factor) {
 }
 
 /**
+ * The size in the drawing that a text needs to be read on the screen, within limits.
+ * @param {Camera} camera
+ */
+export function leastText({ scale }) {
+    return Math.min(LEAST_TEXT_PX / scale, MAX_TEXT_PX);
+}
+
+/**
+ * The sides at which the drawing goes on out of view, each as the direction from it to the middle.
+ * @param {Camera} camera
+ * @param {Layout} layout
+ * @param {Screen} screen
+ */
+export function sidesWithMore({ x, y, scale }, { left, right, top, bottom }, { width, height }) {
+    return [
+        [1, 0, x + left * scale < 0],
+        [-1, 0, x + right * scale > width],
+        [0, 1, y + top * scale < 0],
+        [0, -1, y + bottom * scale > height],
+    ].filter(([, , hasMore]) => hasMore);
+}
+
+/**
  * Whether all of the drawing is in view.
  * @param {Camera} camera
  * @param {Layout} layout
  * @param {Screen} screen
  */
-export function isWhole({ x, y, scale }, { left, right, top, bottom }, { width, height }) {
-    return x + left * scale >= 0 && x + right * scale <= width && y + top * scale >= 0 && y + bottom * scale <= height;
+export function isWhole(camera, layout, screen) {
+    return sidesWithMore(camera, layout, screen).length === 0;
 }
 
 /**

@@ -6,10 +6,13 @@
  */
 
 import { h } from "../../shell/elements.js";
+import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { measure } from "../text/measures.js";
 import { sideText } from "../text/notation.js";
 import { LEAF_HEIGHT, SHAPE_HEIGHT, SHAPE_Y, drawFigure, kindClass, valueY } from "./figures.js";
 import { shapeWidths } from "./shapes.js";
+
+void loadStyleSheet("glass/drawing/legend.css").catch(() => {});
 
 /**
  * The key to the shapes and signs that occur in a trace.

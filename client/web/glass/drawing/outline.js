@@ -9,8 +9,11 @@
  */
 
 import { h } from "../../shell/elements.js";
+import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { cutWords, factWords, foldWords, nameOf } from "../text/facts.js";
 import { MAX_WHOLE_WIDTH, bestLine, shownNodes } from "./shown-nodes.js";
+
+void loadStyleSheet("glass/drawing/outline.css").catch(() => {});
 
 /** The scene, and the rows of the best line once the search has ended. @typedef {InteractiveScene & {best: Set<number>}} Context */
 

@@ -9,7 +9,7 @@
  */
 
 import { h, render } from "../../shell/elements.js";
-import { fitCamera, initialCamera, isTooHigh, isWhole, reveal } from "./camera.js";
+import { fitCamera, initialCamera, isTooHigh, leastText, reveal, sidesWithMore } from "./camera.js";
 import { LEVEL_PX, LOW_LEVEL_PX, layOut } from "./layout.js";
 import { measure } from "../text/measures.js";
 import { drawItems, itemMeasure } from "./shapes.js";
@@ -83,17 +83,19 @@ export class GlassTree extends HTMLElement {
     }
 
     /**
-     * Shows the whole drawing. If a tree is folded only because it is wide, the first call unfolds it,
-     * and the next one folds it again.
+     * Shows the whole drawing, or the first view again if all of it is in view. If a tree is folded only
+     * because it is wide, the first call unfolds it, and the next one folds it again.
      */
     showAll() {
         const { trace } = this.#scene ?? {};
+        const isBack = this.#maxWidth === Infinity || "whole" in this.dataset;
         const isWide = trace && canBeWhole(trace, MAX_SHAPES) && !canBeWhole(trace, MAX_SHAPES, MAX_WHOLE_WIDTH);
         this.#maxWidth = isWide && this.#maxWidth < Infinity ? Infinity : MAX_WHOLE_WIDTH;
         this.#viewport.isMoved = false;
         this.#update();
         this.#draw();
-        if (this.#layout) this.#viewport.glideTo(this.#maxWidth < Infinity ? this.#first(this.#layout) : fitCamera(this.#layout, this.#viewport.screen));
+        const isFirst = isBack && this.#maxWidth < Infinity;
+        if (this.#layout) this.#viewport.glideTo(isFirst ? this.#first(this.#layout) : fitCamera(this.#layout, this.#viewport.screen));
     }
 
     /** Forgets the state of the earlier trace. */
@@ -250,12 +252,16 @@ export class GlassTree extends HTMLElement {
         this.#mark();
     }
 
-    /** Marks how far away the drawing is, and whether all of it is in view, for the style sheet. */
+    /** Marks how far away the drawing is, and where it goes on out of view, for the style sheet. */
     #mark() {
         if (!this.#layout) return;
-        const { camera, screen } = this.#viewport;
-        this.toggleAttribute("data-whole", isWhole(camera, this.#layout, screen));
+        const { camera, screen, isMoved } = this.#viewport;
+        const sides = sidesWithMore(camera, this.#layout, screen);
+        this.toggleAttribute("data-whole", sides.length === 0);
+        this.toggleAttribute("data-moved", isMoved);
         this.toggleAttribute("data-far", camera.scale < FAR_SCALE);
+        this.style.setProperty("--edges", sides.map(([x, y]) => `inset ${16 * +x}px ${16 * +y}px 12px -12px var(--edge-shadow)`).join() || "none");
+        this.style.setProperty("--least-text", `${leastText(camera).toFixed(1)}px`);
     }
 
     // --- nodes

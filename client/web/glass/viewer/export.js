@@ -10,6 +10,13 @@ import { classicLines } from "../text/classic-log.js";
 import { drawPicture } from "../drawing/picture.js";
 import { formatTree } from "../text/tree-log.js";
 
+/** The formats in which a search can be saved: name, suffix, media type, label. @type {[string, string, string, string][]} */
+export const FILES = [
+    ["svg", "svg", "image/svg+xml", "Picture (SVG)"],
+    ["json", "json", "application/json", "Trace (JSON)"],
+    ["log", "txt", "text/plain", "Tree (text)"],
+    ["classic", "txt", "text/plain", "Classic log (text)"],
+];
 /** The names of the steps in the order of their numbers. */
 const STEPS = ["enter", "returned", "narrowed", "cut", "leave"];
 /** The attributes of all text. */

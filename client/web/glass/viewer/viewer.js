@@ -13,6 +13,7 @@
 
 import { h } from "../../shell/elements.js";
 import { keyOf } from "../../shell/keys.js";
+import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { codeOf, lineOfStep } from "../text/code.js";
 import { Controls } from "./controls.js";
 import { drawCounters } from "./counters.js";
@@ -54,20 +55,14 @@ export const VIEWS = [
 /** The modules that a viewer loads when it first needs them. @type {Record<string, () => Promise<any>>} */
 const LAZY_MODULES = {
     board: () => import("./node-board.js"),
-    overview: () => import("../drawing/overview.js"),
+    // It paints in the colours of its style sheet.
+    overview: () => Promise.all([import("../drawing/overview.js"), loadStyleSheet("glass/drawing/overview.css")]),
     outline: () => import("../drawing/outline.js"),
     files: () => import("./export.js"),
     legend: () => import("../drawing/legend.js"),
     tips: () => import("./tips.js"),
     machine: () => import("./machine-part.js"),
 };
-/** The formats in which a search can be saved: name, suffix, media type, label. @type {[string, string, string, string][]} */
-const FILES = [
-    ["svg", "svg", "image/svg+xml", "Picture (SVG)"],
-    ["json", "json", "application/json", "Trace (JSON)"],
-    ["log", "txt", "text/plain", "Tree (text)"],
-    ["classic", "txt", "text/plain", "Classic log (text)"],
-];
 
 export class SearchViewer {
     #options;
@@ -388,6 +383,7 @@ export class SearchViewer {
 
     /** @param {SearchState} state */
     #drawSave(state) {
+        /** @type {typeof import("./export.js") | null} */
         const module = this.#module("files");
         if (!module) return null;
         const { trace } = this;
@@ -398,7 +394,7 @@ export class SearchViewer {
             log: () => module.toLog(trace, "tree"),
             classic: () => module.toLog(trace, "classic"),
         };
-        const files = FILES.filter(([format]) => format === "svg" || trace.end !== null);
+        const files = module.FILES.filter(([format]) => format === "svg" || trace.end !== null);
         return h(
             "div",
             { class: "files" },

@@ -326,7 +326,7 @@ function drawRoom(room, game, join, now_ms, offline) {
                 ),
             ),
             watching > 0 ? h("span", { class: "watching muted", title: "Spectators" }, icon("eye"), watching) : null,
-            isJoinable ? null : h("span", { class: "hint muted" }, isLeft ? (away.size > 0 ? "Host away" : "Look in") : "Watch"),
+            isJoinable ? null : isLeft && away.size > 0 ? h("span", { class: "hint muted" }, "Host away") : h("span", { class: "hint way-in" }, isLeft ? "Look in" : "Watch"),
         ),
         isJoinable
             ? h(

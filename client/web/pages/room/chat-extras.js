@@ -13,8 +13,12 @@
 import { h } from "../../shell/elements.js";
 import { isolated } from "../../shell/isolation.js";
 import { MAX_CHAT_LINES } from "../../shell/model.js";
+import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { arrowsOf } from "./answers.js";
 import { isOneScreen, permits } from "./viewer.js";
+
+// The card of the AI's thinking scrolls; this part is the one that every room loads after its first drawing.
+void loadStyleSheet("ui/edge-shadow.css").catch(() => {});
 
 /** An address in a line of a person. */
 const ADDRESS = /https?:\/\/[^\s<>"]+[^\s<>".,;:!?)\]]/g;
