@@ -247,7 +247,9 @@ def format_lesson(
         parts.append("\n".join(numbered_lines(lesson.exercise)))
     runs = list(zip(lesson.runs, traces, strict=True))
     if log is not None:
-        parts += [format_trace(trace, log, style).rstrip("\n") for trace in traces]
+        roots = [root_of(run.subject, run.plan.utilities) for run in lesson.runs]
+        searched = zip(traces, roots, strict=True)
+        parts += [format_trace(trace, log, style, root).rstrip("\n") for trace, root in searched]
     else:
         drawn = [(run, trace) for run, trace in runs if run.log != "none"]
         parts += ["\n".join(_run_lines(run, trace, style)) for run, trace in drawn]

@@ -444,7 +444,7 @@ function drawUnseen(context, item, node) {
  * @param {Skipped[]} cut
  */
 function cutLabel(cut) {
-    return cut.length === 1 ? moveText(cut[0].move) : `${cut.length} moves`;
+    return cut.length === 1 ? moveText(cut[0].written) : `${cut.length} moves`;
 }
 
 /**

@@ -44,13 +44,14 @@ import { TraceError, errorOf, readLines } from "./stream.js";
  */
 /**
  * The end of a trace: what is known when the search has ended.
- * @typedef {{counts: Counts, value: Value, line: string[], meaning: string, truncated: boolean}}
- *     TraceEnd
+ * @typedef {{counts: Counts, value: Value, line: string[], meaning: string, truncated: boolean,
+ *     written?: string[]}} TraceEnd `written` is the line as players write it, where a game has a notation
  */
 /**
- * A move that the search skipped, and the number of nodes below it. In an explicit tree also what stands
- * there: who chooses, the value of a leaf, and the moves.
- * @typedef {{move: string, below: number | null, kind?: string, value?: Value, children?: Skipped[]}} Skipped
+ * A move that the search skipped, as its token and as the pages write it, and the number of nodes below it.
+ * In an explicit tree also what stands there: who chooses, the value of a leaf, and the moves.
+ * @typedef {{move: string, written: string, below: number | null, kind?: string, value?: Value,
+ *     children?: Skipped[]}} Skipped
  */
 
 // The numbers of the events of a search.
@@ -80,6 +81,8 @@ export class SearchTrace {
     stepCount = 0;
     /** The number of skipped moves. */
     skippedCount = 0;
+    /** The number of moves that the server has written as players do, once the search is over. */
+    writtenCount = 0;
     /** The number of cut-offs. */
     cutCount = 0;
     /** Whether a node of chance was visited, whose value is a mean. */
@@ -101,6 +104,8 @@ export class SearchTrace {
     #betas = floats();
     /** @type {string[]} */
     #moves = [];
+    /** The moves that players write otherwise, by row. @type {Map<number, string>} */
+    #written = new Map();
     /** The number of leaves up to each row, itself included. */
     #leafCounts = ints();
     #values = floats();
@@ -119,6 +124,8 @@ export class SearchTrace {
     #skippedBelow = ints(-1);
     /** @type {string[]} */
     #skippedMoves = [];
+    /** Those that players write otherwise, by their numbers. @type {Map<number, string>} */
+    #skippedWritten = new Map();
     /** What stands below them in an explicit tree. @type {any[]} */
     #subtrees = [];
     #firstSkipped = ints(-1);
@@ -181,12 +188,26 @@ export class SearchTrace {
     }
 
     /**
-     * The move that leads to a node as the pages write it: a first move in the game's notation.
+     * The move that leads to a node as the pages write it: in the game's notation as soon as that is known.
      * @param {number} row
      */
     written(row) {
-        const move = this.move(row);
-        return this.parent(row) === 0 ? (this.head.notation?.[move] ?? move) : move;
+        return this.#written.get(row) ?? this.#writtenAt(this.parent(row), this.move(row));
+    }
+
+    /**
+     * A move at a node as the head has it.
+     * @param {number} row
+     * @param {string} move
+     */
+    #writtenAt(row, move) {
+        return row === 0 ? (this.head.notation?.[move] ?? move) : move;
+    }
+
+    /** The best line as the pages write it; empty until the search has ended. */
+    get writtenBestLine() {
+        const { line = [], written } = this.end ?? {};
+        return written ?? line.map((move, ply) => (ply === 0 ? this.#writtenAt(0, move) : move));
     }
 
     /** Who chooses: max, min, mean, p1 to p8, or nobody (leaf). @param {number} row */
@@ -309,7 +330,8 @@ export class SearchTrace {
             const below = this.#skippedBelow.at(entry);
             const move = this.#skippedMoves[entry];
             const subtree = this.#subtrees[entry];
-            moves.push({ ...(subtree && readSubtree([move, ...subtree])), move, below: below < 0 ? null : below });
+            const written = this.#skippedWritten.get(entry) ?? this.#writtenAt(row, move);
+            moves.push({ ...(subtree && readSubtree([move, ...subtree])), move, written, below: below < 0 ? null : below });
         }
         return moves;
     }
@@ -405,13 +427,21 @@ export class SearchTrace {
      * Adds a line of the stream.
      * @param {StreamLine} line
      */
-    add({ nodes, left, skipped, steps, end }) {
+    add({ nodes, left, skipped, steps, written, end }) {
         const { parent = [] } = nodes ?? {};
         for (let i = 0; i < parent.length; i++) this.#addNode(nodes, i);
         left?.row.forEach((/** @type {number} */ row, /** @type {number} */ i) => this.#addLeft(row, left, i));
         skipped?.parent.forEach((/** @type {number} */ _, /** @type {number} */ i) => this.#addSkipped(skipped, i));
         steps?.what.forEach((/** @type {number} */ _, /** @type {number} */ i) => this.#addStep(steps, i));
+        if (written) this.#addWritten(written);
         if (end) this.end = { ...end, value: readValue(end.value) };
+    }
+
+    /** @param {StreamLine} written */
+    #addWritten({ nodes, skipped }) {
+        nodes.row.forEach((/** @type {number} */ row, /** @type {number} */ i) => this.#written.set(row, nodes.move[i]));
+        skipped.row.forEach((/** @type {number} */ entry, /** @type {number} */ i) => this.#skippedWritten.set(entry, skipped.move[i]));
+        this.writtenCount = this.#written.size + this.#skippedWritten.size;
     }
 
     /**
@@ -528,7 +558,7 @@ function readEnd(end, open) {
  * @returns {Skipped}
  */
 function readSubtree([move, kind, value, children]) {
-    return { move, below: null, kind, value: readValue(value), children: children.map(readSubtree) };
+    return { move, written: move, below: null, kind, value: readValue(value), children: children.map(readSubtree) };
 }
 
 /**
