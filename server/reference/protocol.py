@@ -254,8 +254,8 @@ while the search runs:
 4. `{{"end": …}}` has the counts, the value, the principal variation (in `written` also as players
    write it) and its meaning. A search that its time or its number of nodes ended is `truncated`:
    it has no value, `meaning` says why, and nodes without a row in `left` were not left.
-   `{{"error": {{"code", "message"}}}}` is the last line instead if the search failed after its first
-   lines. Before that it is an ordinary refusal.
+   `{{"error": {{"code", "message"}}}}` is the last line instead if the search failed after its
+   first lines. Before that it is an ordinary refusal.
 
 A trace is cached by its content; `ETag` names it. A trace that its time ended is made again.
 `POST /api/trace/boards` takes the fields of `BoardsRequest` in the same module, at most
