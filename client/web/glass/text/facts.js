@@ -16,9 +16,6 @@ import { SHAPE_DIGITS } from "./measures.js";
  */
 /** The texts of a node. `note` stands below its shape; `isCutNote` says that it is a cut-off's window. @typedef {{value: string, note: string, isCutNote: boolean}} Facts */
 
-/** A node with more skipped moves than the first number lists only the second number of them. */
-export const MAX_LISTED_MOVES = 12;
-export const LISTED_MOVES = 6;
 /** The meaning of the sign before a value. @type {Record<string, string>} */
 const SIGN_WORDS = { "": "value", "≥": "value at least", "≤": "value at most", "~": "estimated value" };
 /** The end of a game, in words. @type {Record<string, string>} */
@@ -183,9 +180,15 @@ function endWords(trace, row) {
  */
 export function cutWords(cut) {
     const names = cut.map(({ written, below }) => (below ? `${written} and ${plural(below, "node")} below it` : written));
-    const rest = `${names.length - LISTED_MOVES} more`;
-    const listed = names.length > MAX_LISTED_MOVES ? [...names.slice(0, LISTED_MOVES), rest] : names;
-    return `cut off, never visited: ${listed.join(", ")}`;
+    return `cut off, never visited: ${listed(names)}`;
+}
+
+/**
+ * The names of skipped moves; of more than 12 only the first 6.
+ * @param {string[]} names
+ */
+export function listed(names) {
+    return (names.length > 12 ? [...names.slice(0, 6), `… (${names.length} moves)`] : names).join(", ");
 }
 
 /**

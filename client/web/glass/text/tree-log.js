@@ -7,7 +7,7 @@
  * @import {Line} from "./plain-text.js"
  */
 
-import { LISTED_MOVES, MAX_LISTED_MOVES } from "./facts.js";
+import { listed } from "./facts.js";
 import { stateAt } from "../trace/search-state.js";
 import { countText } from "./notation.js";
 import { WIDTH, indented, plainInterval, plainNumber, plainRelation, plainSide, plainValue, wrapped } from "./plain-text.js";
@@ -180,10 +180,9 @@ function inlineLeaves(trace, state, row) {
  */
 function skippedLine(trace, state, row) {
     const names = skippedBy(trace, state, row).map(({ written, below }) => (below ? `${written} (and ${below} below)` : written));
-    const listed = names.length > MAX_LISTED_MOVES ? [...names.slice(0, LISTED_MOVES), `… (${names.length} moves)`] : names;
     const cut = state.cutWindow(row);
     const reason = cut ? `, ${cutText(cut)}` : "";
-    return { level: trace.depth(row) + 1, text: `cut${reason}: skips ${listed.join(", ")}` };
+    return { level: trace.depth(row) + 1, text: `cut${reason}: skips ${listed(names)}` };
 }
 
 /**

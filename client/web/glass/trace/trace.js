@@ -65,11 +65,7 @@ const BOUNDS = ["exact", "lower", "upper", "none"];
 const REASONS = ["all", "cut", "leaf", "depth", "table", "chosen"];
 const STATUSES = ["won", "lost", "drawn", "ongoing"];
 /** The algorithms whose nodes have a window. */
-const WINDOWED = new Set(
-    ["alphabeta", "fail-soft", "fail-hard", "strict", "one-bound", "one-bound-early", "parent-bound"].concat(
-        ["accumulators", "optimistic"],
-    ),
-);
+const WINDOWED = "alphabeta fail-soft fail-hard strict one-bound one-bound-early parent-bound accumulators optimistic".split(" ");
 
 export class SearchTrace {
     /** @type {TraceHead} */
@@ -81,8 +77,8 @@ export class SearchTrace {
     stepCount = 0;
     /** The number of skipped moves. */
     skippedCount = 0;
-    /** The number of moves that the server has written as players do, once the search is over. */
-    writtenCount = 0;
+    /** The number of lines of moves as players write them, which come when the search is over. */
+    writtenLines = 0;
     /** The number of cut-offs. */
     cutCount = 0;
     /** Whether a node of chance was visited, whose value is a mean. */
@@ -104,8 +100,8 @@ export class SearchTrace {
     #betas = floats();
     /** @type {string[]} */
     #moves = [];
-    /** The moves that players write otherwise, by row. @type {Map<number, string>} */
-    #written = new Map();
+    /** The moves that players write otherwise, by row. @type {string[]} */
+    #written = [];
     /** The number of leaves up to each row, itself included. */
     #leafCounts = ints();
     #values = floats();
@@ -124,8 +120,8 @@ export class SearchTrace {
     #skippedBelow = ints(-1);
     /** @type {string[]} */
     #skippedMoves = [];
-    /** Those that players write otherwise, by their numbers. @type {Map<number, string>} */
-    #skippedWritten = new Map();
+    /** Those that players write otherwise, by their numbers. @type {string[]} */
+    #skippedWritten = [];
     /** What stands below them in an explicit tree. @type {any[]} */
     #subtrees = [];
     #firstSkipped = ints(-1);
@@ -172,7 +168,7 @@ export class SearchTrace {
 
     /** Whether the nodes of this search have windows. */
     get isWindowed() {
-        return WINDOWED.has(this.head.algorithm);
+        return WINDOWED.includes(this.head.algorithm);
     }
 
     // --- nodes
@@ -192,7 +188,7 @@ export class SearchTrace {
      * @param {number} row
      */
     written(row) {
-        return this.#written.get(row) ?? this.#writtenAt(this.parent(row), this.move(row));
+        return this.#written[row] ?? this.#writtenAt(this.parent(row), this.move(row));
     }
 
     /**
@@ -207,7 +203,7 @@ export class SearchTrace {
     /** The best line as the pages write it; empty until the search has ended. */
     get writtenBestLine() {
         const { line = [], written } = this.end ?? {};
-        return written ?? line.map((move, ply) => (ply === 0 ? this.#writtenAt(0, move) : move));
+        return written ?? line.map((move, ply) => this.#writtenAt(ply, move));
     }
 
     /** Who chooses: max, min, mean, p1 to p8, or nobody (leaf). @param {number} row */
@@ -330,7 +326,7 @@ export class SearchTrace {
             const below = this.#skippedBelow.at(entry);
             const move = this.#skippedMoves[entry];
             const subtree = this.#subtrees[entry];
-            const written = this.#skippedWritten.get(entry) ?? this.#writtenAt(row, move);
+            const written = this.#skippedWritten[entry] ?? this.#writtenAt(row, move);
             moves.push({ ...(subtree && readSubtree([move, ...subtree])), move, written, below: below < 0 ? null : below });
         }
         return moves;
@@ -428,20 +424,19 @@ export class SearchTrace {
      * @param {StreamLine} line
      */
     add({ nodes, left, skipped, steps, written, end }) {
-        const { parent = [] } = nodes ?? {};
-        for (let i = 0; i < parent.length; i++) this.#addNode(nodes, i);
-        left?.row.forEach((/** @type {number} */ row, /** @type {number} */ i) => this.#addLeft(row, left, i));
-        skipped?.parent.forEach((/** @type {number} */ _, /** @type {number} */ i) => this.#addSkipped(skipped, i));
-        steps?.what.forEach((/** @type {number} */ _, /** @type {number} */ i) => this.#addStep(steps, i));
+        for (let i = 0; i < nodes?.parent.length; i++) this.#addNode(nodes, i);
+        for (let i = 0; i < left?.row.length; i++) this.#addLeft(left.row[i], left, i);
+        for (let i = 0; i < skipped?.parent.length; i++) this.#addSkipped(skipped, i);
+        for (let i = 0; i < steps?.what.length; i++) this.#addStep(steps, i);
         if (written) this.#addWritten(written);
         if (end) this.end = { ...end, value: readValue(end.value) };
     }
 
     /** @param {StreamLine} written */
     #addWritten({ nodes, skipped }) {
-        nodes.row.forEach((/** @type {number} */ row, /** @type {number} */ i) => this.#written.set(row, nodes.move[i]));
-        skipped.row.forEach((/** @type {number} */ entry, /** @type {number} */ i) => this.#skippedWritten.set(entry, skipped.move[i]));
-        this.writtenCount = this.#written.size + this.#skippedWritten.size;
+        for (const i in nodes.row) this.#written[nodes.row[i]] = nodes.move[i];
+        for (const i in skipped.row) this.#skippedWritten[skipped.row[i]] = skipped.move[i];
+        this.writtenLines++;
     }
 
     /**
