@@ -8,6 +8,7 @@ import queue
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import BinaryIO
 
 import msgspec
@@ -61,6 +62,8 @@ PART_NODES = 1000
 PART_S = 0.1
 #: The same time as a share of the search's time so far: a long search sends fewer parts.
 PART_SHARE = 0.125
+#: The least time for the moves as players write them, after a search that used up its time.
+WRITING_S = 1.0
 #: The number of random paths in the estimate before a search: few, so that it takes no time.
 ESTIMATE_PATHS = 10
 #: The meaning of the value in a trace whose search reached the limit of its processor time.
@@ -168,14 +171,15 @@ class TraceRun:
             with time_limit(self._limits.elapsed_s, self._limits.seconds):
                 stream = self._begin(job)
                 value = stream.search.run()
-            self._send_chunk()
+            self._send_written(end_s, cpu_end_s)
             end = stream.end(value, self._size(job, stream.search, end_s, cpu_end_s))
         except JobTimeout:
             self.is_complete = False
             end = self._early_end(self._time_out_reason(is_busy=time.monotonic() >= end_s))
+            self._send_written(end_s, cpu_end_s)
         except TooLarge as error:
             end = self._early_end(str(error))
-        self._add_chunk()
+            self._send_written(end_s, cpu_end_s)
         self._lines.add(end)
         self._host.send_part(self._number, self._lines, is_last=True)
 
@@ -219,6 +223,20 @@ class TraceRun:
         if self._stream is None or self._stream.is_empty:
             raise TooLarge(reason)
         return self._stream.early_end(reason)
+
+    def _send_written(self, end_s: float, cpu_end_s: float) -> None:
+        """Sends what no chunk has yet, then the moves as players write them, as time allows."""
+        self._send_chunk()
+        assert self._stream is not None, "the search has begun"
+        length = self._lines.length
+        left_s = max(WRITING_S, end_s - time.monotonic())
+        cpu_left_s = max(WRITING_S, cpu_end_s - time.process_time())
+        with suppress(JobTimeout), time_limit(left_s, cpu_left_s):
+            for line in self._stream.written():
+                with uninterrupted():
+                    self._lines.add(line)
+        if self._lines.length > length:
+            self._host.send_part(self._number, self._lines)
 
     def _on_leave(self) -> None:
         """Sends a chunk if enough nodes are new or the next part is due."""

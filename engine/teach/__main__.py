@@ -39,6 +39,7 @@ from engine.teach.output.stepping import Screen, step_through
 from engine.teach.output.style import Style
 from engine.teach.output.svg import Drawing, document, draw_graph, draw_trace
 from engine.teach.output.text import LOGS, format_trace
+from engine.teach.output.written import in_notation
 from engine.teach.requests.task import Task
 from engine.teach.states.evaluators import EVALUATORS
 from engine.teach.states.graph import graph_of
@@ -103,19 +104,20 @@ def _run(options: argparse.Namespace) -> None:
         print(f"teach: {warning}", file=sys.stderr, flush=True)
     plan = drop_large_count(task.root, task.plan)
     trace = explain(task.root, plan, task.title)
-    _draw(options, [(trace.title, draw_trace(trace))] if options.svg else [])
+    _draw_searches(options, [(trace, task.root)])
     if options.json:
         sys.stdout.write(_json(trace))
     elif options.step or options.quiz:
         _interact(options, [(trace, task.root)])
     else:
-        sys.stdout.write(format_trace(trace, _log(options) or "tree", terminal_style(sys.stdout)))
+        log, style = _log(options) or "tree", terminal_style(sys.stdout)
+        sys.stdout.write(format_trace(trace, log, style, task.root))
 
 
 def _sheet(root: State, plan: Plan, title: str) -> str:
     """An exercise: the whole tree of a search with its leaves, without any result."""
     plain = replace(plan, algorithm="minimax", form="flat", plain_limit=0)
-    return format_trace(explain(root, plain, title), "leaves", terminal_style(sys.stdout))
+    return format_trace(explain(root, plain, title), "leaves", terminal_style(sys.stdout), root)
 
 
 def _comparison(options: argparse.Namespace, root: State, plan: Plan) -> str:
@@ -127,7 +129,7 @@ def _comparison(options: argparse.Namespace, root: State, plan: Plan) -> str:
     for each in plans:
         if warning := cost_warning(root, each):
             print(f"teach: {warning}", file=sys.stderr, flush=True)
-    left, right = (explain(root, each) for each in plans)
+    left, right = (in_notation(explain(root, each), root) for each in plans)
     return format_comparison(left, right)
 
 
@@ -182,8 +184,10 @@ def _show_lesson(options: argparse.Namespace) -> None:
         return
     traces = lesson_traces(options.lesson)
     shown = _shown_searches(lesson, traces)
-    small = [trace for trace in traces if trace.counts.nodes <= MAX_SMALL_NODES] or traces
-    _draw(options, [(trace.title, draw_trace(trace)) for trace in small] if options.svg else [])
+    roots = [root_of(run.subject, run.plan.utilities) for run in lesson.runs]
+    searched = list(zip(traces, roots, strict=True))
+    small = [each for each in searched if each[0].counts.nodes <= MAX_SMALL_NODES]
+    _draw_searches(options, small or searched)
     if options.json:
         sys.stdout.write(_json(traces))
     elif options.step or options.quiz:
@@ -213,6 +217,13 @@ def _show_states(options: argparse.Namespace, task: Task) -> None:
     graph = task.graph or graph_of(task.root, depth)
     _draw(options, [(task.title, draw_graph(graph))] if options.svg else [])
     sys.stdout.write(format_states(graph, task.title, terminal_style(sys.stdout)))
+
+
+def _draw_searches(options: argparse.Namespace, searched: Sequence[Searched]) -> None:
+    """Writes the drawings of searches into the file of --svg."""
+    if options.svg:
+        shown = (in_notation(trace, root) for trace, root in searched)
+        _draw(options, [(trace.title, draw_trace(trace)) for trace in shown])
 
 
 def _draw(options: argparse.Namespace, drawings: Sequence[tuple[str, Drawing]]) -> None:
@@ -251,7 +262,9 @@ def _interact(
         return
     for trace, root in searched:
         is_finished = (
-            ask_questions(trace, root, screen) if options.quiz else step_through(trace, screen)
+            ask_questions(trace, root, screen)
+            if options.quiz
+            else step_through(in_notation(trace, root), screen)
         )
         if not is_finished:
             return

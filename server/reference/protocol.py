@@ -246,10 +246,16 @@ while the search runs:
    the value, the bound and the reason of each node that was left. `what` of a step is 0 enter,
    1 returned, 2 narrowed, 3 cut, 4 leave; [trace.py](../../engine/teach/trace.py) explains its low
    and high. An infinite number is the text "inf" or "-inf", an open end null.
-3. `{{"end": …}}` has the counts, the value, the principal variation and its meaning. A search that
-   its time or its number of nodes ended is `truncated`: it has no value, `meaning` says why, and
-   nodes without a row in `left` were not left. `{{"error": {{"code", "message"}}}}` is the last
-   line instead if the search failed after its first lines. Before that it is an ordinary refusal.
+3. In a game whose players write moves otherwise than as tokens, the head has the first moves as
+   they write them in `notation`, by token. Lines `{{"written": {{"nodes", "skipped"}}}}` after the
+   last chunk have the others, where that differs: the `row` of a node, or the number of a skipped
+   move from 0, and the `move`; of more than 12 skipped moves of a node only the first 6. They may
+   be incomplete if the time of the search is up.
+4. `{{"end": …}}` has the counts, the value, the principal variation (in `written` also as players
+   write it) and its meaning. A search that its time or its number of nodes ended is `truncated`:
+   it has no value, `meaning` says why, and nodes without a row in `left` were not left.
+   `{{"error": {{"code", "message"}}}}` is the last line instead if the search failed after its
+   first lines. Before that it is an ordinary refusal.
 
 A trace is cached by its content; `ETag` names it. A trace that its time ended is made again.
 `POST /api/trace/boards` takes the fields of `BoardsRequest` in the same module, at most

@@ -130,8 +130,10 @@ async def test_a_position_of_a_game(site: Site) -> None:
     assert head["head"]["position"] == "XO......."
     assert head["head"]["start"]["pieces"] == {"a1": "X", "b1": "O"}
     assert "notation" not in head["head"], "its moves are written as tokens"
-    mate = {"game": "chess", "position": "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1", "depth": 1}
-    chess_head, *_ = await site.lines("/api/trace", mate)
+    mate = {"game": "chess", "position": "6k1/5ppp/8/8/8/8/8/R3K3 w - - 0 1", "depth": 2}
+    chess_head, *chunks, chess_end = await site.lines("/api/trace", mate)
+    assert "Kf8" in chunks[-1]["written"]["nodes"]["move"], "deeper moves follow the search"
+    assert chess_end["end"]["written"] == ["Ra8#"]
     assert chess_head["head"]["notation"]["a1a8"] == "Ra8#"
     assert end["end"]["counts"]["nodes"] <= end["end"]["counts"]["plain_nodes"] == 1 + 7 + 42
     boards = {"game": "tic-tac-toe", "position": "XO.......", "lines": [[], ["c1", "a2"]]}

@@ -31,7 +31,9 @@ def join_lines(lines: Sequence[dict[str, Any]]) -> Trace:
     rows: list[list[Any]] = []
     skipped: list[Sequence[Any]] = []
     steps: list[Sequence[Any]] = []
-    for chunk in lines[1:-1]:
+    chunks = [line for line in lines[1:-1] if "written" not in line]
+    assert lines[1 : 1 + len(chunks)] == chunks, "the written moves come last"
+    for chunk in chunks:
         assert list(chunk) == ["nodes", "left", "skipped", "steps"]
         for values in zip(*(chunk["nodes"][name] for name in NODE_COLUMNS), strict=True):
             row = dict(zip(NODE_COLUMNS, map(_number, values), strict=True))

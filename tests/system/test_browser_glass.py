@@ -19,6 +19,10 @@ pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
 #: The number of nodes that the page shows at most (docs/how-to/glass-box.md).
 MAX_NODES = 20_000
+#: A move of chess by its two squares, as no page writes it.
+TOKEN = re.compile(r"\b[a-h][1-8][a-h][1-8]\b")
+#: A move of chess as players write it.
+SAN = re.compile(r"\b[NBQ]x?[a-h][1-8]")
 #: The tree of the greedy friends (the founding texts, row 5).
 FRIENDS = "max(A: min(10, 25, 50), B: min(5, 2, 25))"
 
@@ -164,6 +168,12 @@ async def test_a_position_of_a_running_match(chromium: Browser, server: ServerPr
         visited, all_nodes = re.findall(r"([\d,]+) of ([\d,]+) nodes", overview)[0]
         assert visited == all_nodes
         assert 500 < int(all_nodes.replace(",", "")) <= MAX_NODES
+        await ada.page.get_by_text("The tree as a list", exact=True).click()
+        for place in (".move-label", "glass-tree title", ".glass-outline .name"):
+            shown = ada.page.locator(place)
+            await expect(shown.filter(has_text=TOKEN)).to_have_count(0, timeout=30_000)
+            assert await shown.filter(has_text=SAN).count() > 2, place
+        await expect(ada.page.locator("li.cut").filter(has_text=TOKEN)).to_have_count(0)
         await ada.button("Change the search").click()
         await ada.page.get_by_label("Depth in plies").fill("1")
         await expect(ada.page.locator(".what")).to_contain_text("Chess: alpha-beta, depth 1")
@@ -181,6 +191,7 @@ async def test_a_position_of_a_running_match(chromium: Browser, server: ServerPr
             await ada.page.locator(f".move-board [role=gridcell][data-cell={cell}]").click()
         await expect(ada.page).to_have_url(re.compile("moves=g1f3"))
         await expect(ada.page.locator(".move-board")).to_contain_text("Black to move")
+        await expect(ada.page.locator(".move-board .line")).to_have_text("Nf3")
         await expect(ada.page.locator(".what")).to_contain_text("Chess: alpha-beta, depth 1")
         await kim.page.get_by_role("link", name="Back to your match", exact=True).click()
         await expect(kim.page).to_have_url(re.compile(r"/room/\w+"))

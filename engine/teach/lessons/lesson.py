@@ -16,6 +16,7 @@ from engine.teach.algorithms.explain import Plan, explain
 from engine.teach.output.notation import value_text
 from engine.teach.output.style import PLAIN, WIDTH, Style, outline
 from engine.teach.output.text import LOGS, counts_text, format_trace, result_text
+from engine.teach.output.written import writer_of
 from engine.teach.states.graph import Graph, GraphState
 from engine.teach.states.state import GameState, Scale, State, TreeState
 from engine.teach.states.tree import Tree
@@ -190,8 +191,9 @@ class Numbers:
 
     @property
     def line(self) -> str:
-        """The principal variation."""
-        return " ".join(self.trace.line)
+        """The principal variation, as players of a game write it."""
+        writer = writer_of(root_of(self.run.subject, self.run.plan.utilities), ())
+        return " ".join(writer.write_line(self.trace.line) if writer else self.trace.line)
 
     @property
     def recalled(self) -> int:
@@ -247,7 +249,9 @@ def format_lesson(
         parts.append("\n".join(numbered_lines(lesson.exercise)))
     runs = list(zip(lesson.runs, traces, strict=True))
     if log is not None:
-        parts += [format_trace(trace, log, style).rstrip("\n") for trace in traces]
+        roots = [root_of(run.subject, run.plan.utilities) for run in lesson.runs]
+        searched = zip(traces, roots, strict=True)
+        parts += [format_trace(trace, log, style, root).rstrip("\n") for trace, root in searched]
     else:
         drawn = [(run, trace) for run, trace in runs if run.log != "none"]
         parts += ["\n".join(_run_lines(run, trace, style)) for run, trace in drawn]

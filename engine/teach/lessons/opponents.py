@@ -138,9 +138,9 @@ SCHOLARS_MATE = Lesson(
     title="Optimistic search and the scholar's mate",
     summary="A search that hopes for help finds a mate that nobody has to allow.",
     page="""An ordinary search, as for a way through a maze, looks for any path to a good
-end. In chess it finds the scholar's mate: {hope.line} (each move by its two squares). White
+end. In chess it finds the scholar's mate: {hope.line}. White
 mates with the fourth move, utility {hope.value}. But a game is no maze: after the
-queen comes to h5 it is Black who moves, and Black need not play g8f6. Minimax for Black finds a
+queen comes to h5 it is Black who moves, and Black need not play Nf6. Minimax for Black finds a
 reply after which White has no mate: {black.written}.""",
     look_for=(
         "The optimistic search takes the greatest value at every node, the opponent's too: all "

@@ -15,6 +15,7 @@ from engine.teach.output.notation import relation, value_text
 from engine.teach.output.snapshot import snapshot
 from engine.teach.output.stepping import Screen
 from engine.teach.output.style import Line, outline
+from engine.teach.output.written import in_notation
 from engine.teach.states.state import State
 from engine.teach.trace import Number, Trace
 
@@ -123,6 +124,7 @@ def _answer(question: Question, screen: Screen) -> str | None:
 
 def make_questions(trace: Trace, root: State) -> list[Question]:
     """Returns the questions about a search, in the order of its steps."""
+    trace = in_notation(trace, root)
     questions = _cut_questions(trace)
     cuts = [question for question in questions if question.is_right("y")]
     others = [question for question in questions if not question.is_right("y")]
@@ -224,7 +226,7 @@ def _unseen_question(trace: Trace, root: State) -> list[Question]:
         return []
     try:
         plan = Plan("minimax", trace.depth, evaluator=trace.evaluator, seed=trace.seed)
-        plain = explain(root, plan)
+        plain = in_notation(explain(root, plan), root)
     except TeachError:
         return []
     seen = {path for path, row in _paths(trace).items() if trace.nodes.kind[row] == "leaf"}

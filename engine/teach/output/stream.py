@@ -5,6 +5,11 @@ the nodes, the values of the nodes that the search left, the skipped children an
 the last chunk. The last line is the end: the counts, the value, its meaning and the principal
 variation.
 
+Where players of the game write a move otherwise than by its token, the head has the first moves as
+they write them, lines after the last chunk have the others by row (those of skipped children by
+their number), and the end has the principal variation in the column `written`. They come after the
+search, because they would make it slower.
+
 A skipped child of an explicit tree comes with what stands below it, in the column `subtree`: its
 kind, its value if it is a leaf, and its children as (move, kind, value, children).
 
@@ -13,7 +18,7 @@ A chunk ends with a step "leave". So the columns of a node are final in its chun
 """
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +27,7 @@ import msgspec
 from engine.game import Position
 from engine.teach.algorithms.explain import TITLES, Search, Size, counts_of
 from engine.teach.algorithms.study import COLUMN, INF, Record
+from engine.teach.output.written import listed, writer_of
 from engine.teach.states.state import TreeState
 from engine.teach.states.tree import Node, value_of, walk
 from engine.teach.trace import End, StepKind, Value, finite
@@ -40,6 +46,8 @@ NODE_COLUMNS = ("parent", "move", "kind", "depth", "alpha", "beta", "sign", "tur
 LEFT_COLUMNS = ("value", "bound", "reason")
 #: Maximum number of nodes of a tree whose skipped subtrees are sent: viewers draw no larger one.
 MAX_SUBTREE_NODES = 300
+#: Number of moves in a line of written ones.
+WRITTEN_MOVES = 500
 #: The columns that may have infinite numbers.
 NUMBER_COLUMNS = ("alpha", "beta", "value")
 
@@ -174,15 +182,44 @@ class TraceStream:
             node = node.branches()[node.labels().index(label)]
         return subtree_of(node)
 
+    def written(self) -> Iterator[bytes]:
+        """Yields lines with the moves as players write them, where that differs from the token.
+
+        The moves near the root come first.
+        """
+        nodes, skipped = self.record.nodes, self.record.skipped
+        writer = writer_of(self.search.root, nodes)
+        if writer is None:
+            return
+        moves: list[tuple[str, int, Any, Any]] = [
+            ("nodes", row, node[0], node[1]) for row, node in enumerate(nodes) if row
+        ]
+        parents = [parent for parent, _, _ in skipped]
+        moves += [("skipped", index, *skipped[index][:2]) for index in listed(parents)]
+        depths: list[Any] = [node[COLUMN["depth"]] for node in nodes]
+        moves.sort(key=lambda move: depths[move[2]])
+        for first in range(0, len(moves), WRITTEN_MOVES):
+            columns: dict[str, dict[str, list[object]]] = {
+                name: {"row": [], "move": []} for name in ("nodes", "skipped")
+            }
+            for name, row, parent, token in moves[first : first + WRITTEN_MOVES]:
+                text = writer.write(parent, token)
+                if text != token:
+                    columns[name]["row"].append(row)
+                    columns[name]["move"].append(text)
+            yield _line({"written": columns})
+
     def end(self, value: Value | None, size: Size | None) -> bytes:
         """Returns the last line of a search that has ended; `size` is that of plain minimax."""
         search = self.search
+        line, writer = search.line(), writer_of(search.root, search.record.nodes)
         return _end(
             counts=counts_of(search.study, size),
             value=finite(value),
-            line=search.line(),
+            line=line,
             meaning=search.meaning(value),
             truncated=search.record.truncated,
+            **({"written": writer.write_line(line)} if writer else {}),
         )
 
     def early_end(self, reason: str) -> bytes:

@@ -17,6 +17,8 @@ from engine.teach.output.notation import (
 )
 from engine.teach.output.snapshot import snapshot
 from engine.teach.output.style import PLAIN, WIDTH, Line, Style, outline
+from engine.teach.output.written import in_notation
+from engine.teach.states.state import State
 from engine.teach.trace import WINDOWED, Counts, End, Number, Skipped, Trace
 
 #: A trace with more visited and skipped nodes than this has no list of their names.
@@ -27,11 +29,17 @@ Bounds = tuple[End, End]
 OPEN: Bounds = (None, None)
 
 
-def format_trace(trace: Trace, log: str = "steps", style: Style = PLAIN) -> str:
+def format_trace(
+    trace: Trace, log: str = "steps", style: Style = PLAIN, root: State | None = None
+) -> str:
     """Returns the trace as text: the task, the log of that name, and the result.
 
-    The names of the nodes follow, unless the log is the drawn tree, which has them.
+    The names of the nodes follow, unless the log is the drawn tree, which has them. With the state
+    that was searched all moves are written as players write them, except in the classic log: it
+    has tokens, as the first program's.
     """
+    if root is not None and log != "classic":
+        trace = in_notation(trace, root)
     lines = list(outline(LOGS[log](trace), PLAIN if log == "classic" else style))
     if log == "leaves":  # an exercise: the result is for the student to find
         return "\n".join([f"{trace.title}\n", *lines, ""])

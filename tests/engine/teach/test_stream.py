@@ -3,10 +3,13 @@
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 import pytest
 
+from engine.game import Position
+from engine.rules.registry import load_game
 from engine.teach.algorithms.explain import Plan, explain, prepare
 from engine.teach.algorithms.study import MAX_NODES
 from engine.teach.lessons.catalogue import LESSONS, lesson_traces, load_lesson
@@ -14,6 +17,7 @@ from engine.teach.lessons.document import lesson_document, list_lessons
 from engine.teach.lessons.first_cutoffs import FOUR_LEVELS
 from engine.teach.lessons.lesson import Run, root_of
 from engine.teach.output.stream import GrowingRecord, TraceStream
+from engine.teach.output.written import in_notation
 from engine.teach.requests.task import task_of
 from engine.teach.states.state import GameState, State, TreeState
 from engine.teach.states.tree import uniform
@@ -39,7 +43,7 @@ def stream_of(root: State, plan: Plan, title: str, is_due: Callable[[], bool]) -
     stream = TraceStream(search, record, position)
     chunks.append(stream.head())
     value = search.run()
-    chunks += [stream.chunk() or b"", stream.end(value, search.size())]
+    chunks += [stream.chunk() or b"", *stream.written(), stream.end(value, search.size())]
     return b"".join(chunks)
 
 
@@ -81,6 +85,89 @@ def test_infinite_values_are_texts() -> None:
     trace = join_lines(lines_of(stream_of(tree, Plan("minimax"), "", lambda: True)))
     assert trace == explain(tree, Plan("minimax"))
     assert -float("inf") in trace.nodes.value
+
+
+def random_position(game: str, seed: int) -> Position:
+    """A position after some random moves."""
+    rng = random.Random(seed)
+    position = load_game(game).start()
+    for _ in range(rng.randint(4, 30)):
+        after = position.play(rng.choice(position.moves()))
+        if after.outcome() is not None:
+            break
+        position = after
+    return position
+
+
+def written_moves(lines: list[dict[str, Any]]) -> dict[str, dict[int, str]]:
+    """The moves that the lines of a trace write otherwise than as tokens, by row."""
+    found: dict[str, dict[int, str]] = {"nodes": {}, "skipped": {}}
+    for line in lines:
+        for name, columns in line.get("written", {}).items():
+            found[name] |= zip(columns["row"], columns["move"], strict=True)
+    return found
+
+
+@pytest.mark.parametrize("algorithm", ["alphabeta", "minimax"])
+@pytest.mark.parametrize(
+    ("game", "depth"), [("chess", 2), ("draughts", 4), ("international-draughts", 3)]
+)
+def test_each_move_is_written_as_players_do(game: str, depth: int, algorithm: str) -> None:
+    """The lines after the search have the notation of every move where it is not the token.
+
+    Of more than 12 skipped moves they have the first 6. The end has the best line.
+    """
+    count = 0
+    for seed in range(4):
+        start = random_position(game, seed)
+        plan = Plan(algorithm, depth=depth, plain_limit=0, max_trace=600)
+        lines = lines_of(
+            stream_of(GameState.at_root(start, plan.utilities), plan, "", lambda: True)
+        )
+        written, trace = written_moves(lines), join_lines(lines)
+        positions = [start]
+        for row, (parent, move) in enumerate(
+            zip(trace.nodes.parent[1:], trace.nodes.move[1:], strict=True), 1
+        ):
+            before = positions[parent]
+            notation = before.notation(before.parse_move(move))
+            assert written["nodes"].get(row, move) == notation, (start.text(), row)
+            positions.append(before.play(before.parse_move(move)))
+        lists: dict[int, list[int]] = {}
+        for entry, parent in enumerate(trace.skipped.parent):
+            lists.setdefault(parent, []).append(entry)
+        for parent, entries in lists.items():
+            before = positions[parent]
+            for entry in entries if len(entries) <= 12 else entries[:6]:
+                move = trace.skipped.move[entry]
+                notation = before.notation(before.parse_move(move))
+                assert written["skipped"].get(entry, move) == notation, (start.text(), entry)
+        best, position = [], start
+        for move in trace.line:
+            best.append(position.notation(position.parse_move(move)))
+            position = position.play(position.parse_move(move))
+        assert lines[-1]["end"]["written"] == best
+        shown = in_notation(trace, GameState.at_root(start, plan.utilities))
+        rows = range(len(trace.nodes.move))
+        assert shown.nodes.move == tuple(
+            written["nodes"].get(row, trace.nodes.move[row]) for row in rows
+        )
+        assert list(shown.line) == best
+        count += len(written["nodes"]) + len(written["skipped"])
+    assert count > 100 or game != "chess"
+
+
+def test_tokens_need_no_second_writing() -> None:
+    """A game whose players write tokens, and a tree, have nothing but the chunks and the end."""
+    game = load_game("sticks").start()
+    searches: tuple[tuple[State, Plan], ...] = (
+        (GameState.at_root(game, Plan().utilities), Plan("alphabeta", depth=2)),
+        (TreeState.at_root(FOUR_LEVELS), Plan("alphabeta")),
+    )
+    for state, plan in searches:
+        lines = lines_of(stream_of(state, plan, "", lambda: True))
+        assert not any("written" in part for line in lines for part in (line, *line.values()))
+        assert in_notation(trace := explain(state, plan), state) is trace
 
 
 @pytest.mark.parametrize("name", SMALL)

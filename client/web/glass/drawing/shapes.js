@@ -223,11 +223,11 @@ function drawItem(context, item, parent, drawn) {
  */
 function factsKey({ state, view, differs, differsCut, trace, best }, { node, cut }) {
     const { row } = node;
-    if (cut) return `${state.hasSkipped(row)} ${differsCut && cut.some(({ move }) => differsCut(row, move))}`;
+    if (cut) return `${state.hasSkipped(row)} ${trace.writtenLines} ${differsCut && cut.some(({ move }) => differsCut(row, move))}`;
     if (row < 0) return `${state.isEntered(node.hidden[0])} ${node.fold}`;
     const ends = !state.isEntered(row) ? "" : state.isLeft(row) ? "left" : `${state.window(row)} ${state.interval(row)}`;
     const marks = [state.row === row, state.isOnPath(row), state.isCut(row), differs(row), best.has(row), node.isOpen];
-    return `${ends} ${marks} ${node.fold} ${view} ${trace.reason(row)}`;
+    return `${ends} ${marks} ${node.fold} ${view} ${trace.reason(row)} ${trace.written(row)}`;
 }
 
 /**
@@ -444,7 +444,7 @@ function drawUnseen(context, item, node) {
  * @param {Skipped[]} cut
  */
 function cutLabel(cut) {
-    return cut.length === 1 ? moveText(cut[0].move) : `${cut.length} moves`;
+    return cut.length === 1 ? moveText(cut[0].written) : `${cut.length} moves`;
 }
 
 /**

@@ -275,7 +275,7 @@ class Selection {
     #cut(row) {
         const cuts = cutGroups(this.#trace.skipped(row), this.#maxCuts);
         // Only a tree that is drawn whole shows what stands below a cut-off move.
-        return this.#limit < Infinity ? cuts.map((cut) => cut.map(({ move, below }) => ({ move, below }))) : cuts;
+        return this.#limit < Infinity ? cuts.map((cut) => cut.map(({ move, written, below }) => ({ move, written, below }))) : cuts;
     }
 
     /** The number of levels below the root that are narrow enough to be drawn whole. */

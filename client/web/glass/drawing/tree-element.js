@@ -356,7 +356,7 @@ export function neighbour({ items }, item, key) {
  * @param {TreeScene} scene
  */
 function structureOf({ trace, state, view, opened, closed }) {
-    const growth = [trace.count, trace.skippedCount, trace.stepCount, trace.end !== null];
+    const growth = [trace.count, trace.skippedCount, trace.writtenLines, trace.stepCount, trace.end !== null];
     return [...growth, view, state.path, state.isLeft(0), ...(opened ?? []), "/", ...(closed ?? [])].join(" ");
 }
 

@@ -179,8 +179,16 @@ function endWords(trace, row) {
  * @param {Skipped[]} cut
  */
 export function cutWords(cut) {
-    const names = cut.map(({ move, below }) => (below ? `${move} and ${plural(below, "node")} below it` : move));
-    return `cut off, never visited: ${names.join(", ")}`;
+    const names = cut.map(({ written, below }) => (below ? `${written} and ${plural(below, "node")} below it` : written));
+    return `cut off, never visited: ${listed(names)}`;
+}
+
+/**
+ * The names of skipped moves; of more than 12 only the first 6.
+ * @param {string[]} names
+ */
+export function listed(names) {
+    return (names.length > 12 ? [...names.slice(0, 6), `… (${names.length} moves)`] : names).join(", ");
 }
 
 /**

@@ -307,7 +307,7 @@ function cutReason(trace, row, alpha, beta) {
  */
 function skippedWords(trace, row) {
     const skipped = trace.skipped(row);
-    const names = skipped.slice(0, MAX_NAMED_MOVES).map(({ move }) => move);
+    const names = skipped.slice(0, MAX_NAMED_MOVES).map(({ written }) => written);
     if (skipped.length > MAX_NAMED_MOVES) names.push("…");
     const below = skipped.reduce((sum, { below: count }) => sum + (count ?? 0), 0);
     const rest = below > 0 ? `, with ${plural(below, "node")} below` : "";
@@ -368,8 +368,7 @@ function endSentence(trace) {
     const kind = trace.kind(0);
     const side = kind === "leaf" ? "" : capitalize(sideText(kind));
     const value = trace.value(0);
-    const token = trace.end?.line[0];
-    const move = token && (trace.head.notation?.[token] ?? token);
+    const move = trace.writtenBestLine[0];
     if (value === null) return `${side} chooses ${move ?? "a move"} at random, without a search.`;
     const ending = endingText(trace, 0);
     const text = ending === null ? valueText(value) : `${valueText(value)}, a ${ending}`;

@@ -7,13 +7,11 @@
  * @import {Line} from "./plain-text.js"
  */
 
+import { listed } from "./facts.js";
 import { stateAt } from "../trace/search-state.js";
 import { countText } from "./notation.js";
 import { WIDTH, indented, plainInterval, plainNumber, plainRelation, plainSide, plainValue, wrapped } from "./plain-text.js";
 
-/** A node with more skipped moves than the first number lists only the second number of them. */
-const MAX_LISTED_MOVES = 12;
-const LISTED_MOVES = 6;
 
 /**
  * The whole text.
@@ -39,14 +37,14 @@ function headLines({ head }) {
 
 /** @param {SearchTrace} trace */
 function resultLines(trace) {
-    const { end } = trace;
+    const { end, writtenBestLine: line } = trace;
     if (!end) return [`the trace holds the first ${countText(trace.count)} nodes only`];
     const lines = [];
-    if (end.value === null && end.line.length > 0) lines.push(`choice: ${end.line[0]}`);
+    if (end.value === null && line.length > 0) lines.push(`choice: ${line[0]}`);
     else {
         const noLine = end.counts.nodes > 1 ? "none, chance decides" : "none, no move was searched";
         lines.push(`value: ${plainValue(end.value)}`);
-        lines.push(...paragraph(`meaning: ${end.meaning}`), ...paragraph(`best line: ${end.line.join(" ") || noLine}`));
+        lines.push(...paragraph(`meaning: ${end.meaning}`), ...paragraph(`best line: ${line.join(" ") || noLine}`));
     }
     lines.push(`searched: ${nodesText(end.counts.nodes, end.counts.leaves)}`);
     if (trace.head.algorithm !== "random") lines.push(...countLines(trace));
@@ -126,7 +124,7 @@ function nodeLine(trace, state, row, leaves) {
     const kind = trace.kind(row);
     const side = kind === "leaf" ? "" : plainSide(kind);
     const window = windowPart(trace, state, row);
-    const text = [trace.move(row), side, valuePart(trace, state, row)].filter(Boolean).join(" ");
+    const text = [trace.written(row), side, valuePart(trace, state, row)].filter(Boolean).join(" ");
     return { level: trace.depth(row), text: text + (leaves ? `: ${leaves}` : "") + (window ? `  ${window}` : "") };
 }
 
@@ -137,7 +135,7 @@ function nodeLine(trace, state, row, leaves) {
  * @param {number} row
  */
 function valuePart(trace, state, row) {
-    const first = trace.end?.line[0];
+    const [first] = trace.writtenBestLine;
     if (!state.isLeft(row)) return trace.kind(row).startsWith("p") ? "…" : `in ${plainInterval(state.interval(row))}`;
     if (trace.reason(row) === "chosen") return `chooses ${first}`;
     const plays = row === 0 && first !== undefined ? `, plays ${first}` : "";
@@ -166,7 +164,7 @@ function windowPart(trace, state, row) {
 function inlineLeaves(trace, state, row) {
     const rows = enteredChildren(trace, state, row);
     if (rows.length === 0 || rows.some((child) => trace.kind(child) !== "leaf")) return "";
-    const parts = [rows.map((child) => `${trace.move(child)} ${valuePart(trace, state, child)}`).join(", ")];
+    const parts = [rows.map((child) => `${trace.written(child)} ${valuePart(trace, state, child)}`).join(", ")];
     if (skippedBy(trace, state, row).length > 0) parts.push(skippedLine(trace, state, row).text);
     const text = parts.join("; ");
     const room = WIDTH - 3 * trace.depth(row) - nodeLine(trace, state, row, "").text.length - 2;
@@ -181,11 +179,10 @@ function inlineLeaves(trace, state, row) {
  * @returns {Line}
  */
 function skippedLine(trace, state, row) {
-    const names = skippedBy(trace, state, row).map(({ move, below }) => (below ? `${move} (and ${below} below)` : move));
-    const listed = names.length > MAX_LISTED_MOVES ? [...names.slice(0, LISTED_MOVES), `… (${names.length} moves)`] : names;
+    const names = skippedBy(trace, state, row).map(({ written, below }) => (below ? `${written} (and ${below} below)` : written));
     const cut = state.cutWindow(row);
     const reason = cut ? `, ${cutText(cut)}` : "";
-    return { level: trace.depth(row) + 1, text: `cut${reason}: skips ${listed.join(", ")}` };
+    return { level: trace.depth(row) + 1, text: `cut${reason}: skips ${listed(names)}` };
 }
 
 /**

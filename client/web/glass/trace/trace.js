@@ -44,13 +44,14 @@ import { TraceError, errorOf, readLines } from "./stream.js";
  */
 /**
  * The end of a trace: what is known when the search has ended.
- * @typedef {{counts: Counts, value: Value, line: string[], meaning: string, truncated: boolean}}
- *     TraceEnd
+ * @typedef {{counts: Counts, value: Value, line: string[], meaning: string, truncated: boolean,
+ *     written?: string[]}} TraceEnd `written` is the line as players write it, where a game has a notation
  */
 /**
- * A move that the search skipped, and the number of nodes below it. In an explicit tree also what stands
- * there: who chooses, the value of a leaf, and the moves.
- * @typedef {{move: string, below: number | null, kind?: string, value?: Value, children?: Skipped[]}} Skipped
+ * A move that the search skipped, as its token and as the pages write it, and the number of nodes below it.
+ * In an explicit tree also what stands there: who chooses, the value of a leaf, and the moves.
+ * @typedef {{move: string, written: string, below: number | null, kind?: string, value?: Value,
+ *     children?: Skipped[]}} Skipped
  */
 
 // The numbers of the events of a search.
@@ -64,11 +65,7 @@ const BOUNDS = ["exact", "lower", "upper", "none"];
 const REASONS = ["all", "cut", "leaf", "depth", "table", "chosen"];
 const STATUSES = ["won", "lost", "drawn", "ongoing"];
 /** The algorithms whose nodes have a window. */
-const WINDOWED = new Set(
-    ["alphabeta", "fail-soft", "fail-hard", "strict", "one-bound", "one-bound-early", "parent-bound"].concat(
-        ["accumulators", "optimistic"],
-    ),
-);
+const WINDOWED = "alphabeta fail-soft fail-hard strict one-bound one-bound-early parent-bound accumulators optimistic".split(" ");
 
 export class SearchTrace {
     /** @type {TraceHead} */
@@ -80,6 +77,8 @@ export class SearchTrace {
     stepCount = 0;
     /** The number of skipped moves. */
     skippedCount = 0;
+    /** The number of lines of moves as players write them, which come when the search is over. */
+    writtenLines = 0;
     /** The number of cut-offs. */
     cutCount = 0;
     /** Whether a node of chance was visited, whose value is a mean. */
@@ -101,6 +100,8 @@ export class SearchTrace {
     #betas = floats();
     /** @type {string[]} */
     #moves = [];
+    /** The moves that players write otherwise, by row. @type {string[]} */
+    #written = [];
     /** The number of leaves up to each row, itself included. */
     #leafCounts = ints();
     #values = floats();
@@ -119,6 +120,8 @@ export class SearchTrace {
     #skippedBelow = ints(-1);
     /** @type {string[]} */
     #skippedMoves = [];
+    /** Those that players write otherwise, by their numbers. @type {string[]} */
+    #skippedWritten = [];
     /** What stands below them in an explicit tree. @type {any[]} */
     #subtrees = [];
     #firstSkipped = ints(-1);
@@ -165,7 +168,7 @@ export class SearchTrace {
 
     /** Whether the nodes of this search have windows. */
     get isWindowed() {
-        return WINDOWED.has(this.head.algorithm);
+        return WINDOWED.includes(this.head.algorithm);
     }
 
     // --- nodes
@@ -181,12 +184,26 @@ export class SearchTrace {
     }
 
     /**
-     * The move that leads to a node as the pages write it: a first move in the game's notation.
+     * The move that leads to a node as the pages write it: in the game's notation as soon as that is known.
      * @param {number} row
      */
     written(row) {
-        const move = this.move(row);
-        return this.parent(row) === 0 ? (this.head.notation?.[move] ?? move) : move;
+        return this.#written[row] ?? this.#writtenAt(this.parent(row), this.move(row));
+    }
+
+    /**
+     * A move at a node as the head has it.
+     * @param {number} row
+     * @param {string} move
+     */
+    #writtenAt(row, move) {
+        return row === 0 ? (this.head.notation?.[move] ?? move) : move;
+    }
+
+    /** The best line as the pages write it; empty until the search has ended. */
+    get writtenBestLine() {
+        const { line = [], written } = this.end ?? {};
+        return written ?? line.map((move, ply) => this.#writtenAt(ply, move));
     }
 
     /** Who chooses: max, min, mean, p1 to p8, or nobody (leaf). @param {number} row */
@@ -309,7 +326,8 @@ export class SearchTrace {
             const below = this.#skippedBelow.at(entry);
             const move = this.#skippedMoves[entry];
             const subtree = this.#subtrees[entry];
-            moves.push({ ...(subtree && readSubtree([move, ...subtree])), move, below: below < 0 ? null : below });
+            const written = this.#skippedWritten[entry] ?? this.#writtenAt(row, move);
+            moves.push({ ...(subtree && readSubtree([move, ...subtree])), move, written, below: below < 0 ? null : below });
         }
         return moves;
     }
@@ -405,13 +423,20 @@ export class SearchTrace {
      * Adds a line of the stream.
      * @param {StreamLine} line
      */
-    add({ nodes, left, skipped, steps, end }) {
-        const { parent = [] } = nodes ?? {};
-        for (let i = 0; i < parent.length; i++) this.#addNode(nodes, i);
-        left?.row.forEach((/** @type {number} */ row, /** @type {number} */ i) => this.#addLeft(row, left, i));
-        skipped?.parent.forEach((/** @type {number} */ _, /** @type {number} */ i) => this.#addSkipped(skipped, i));
-        steps?.what.forEach((/** @type {number} */ _, /** @type {number} */ i) => this.#addStep(steps, i));
+    add({ nodes, left, skipped, steps, written, end }) {
+        for (let i = 0; i < nodes?.parent.length; i++) this.#addNode(nodes, i);
+        for (let i = 0; i < left?.row.length; i++) this.#addLeft(left.row[i], left, i);
+        for (let i = 0; i < skipped?.parent.length; i++) this.#addSkipped(skipped, i);
+        for (let i = 0; i < steps?.what.length; i++) this.#addStep(steps, i);
+        if (written) this.#addWritten(written);
         if (end) this.end = { ...end, value: readValue(end.value) };
+    }
+
+    /** @param {StreamLine} written */
+    #addWritten({ nodes, skipped }) {
+        for (const i in nodes.row) this.#written[nodes.row[i]] = nodes.move[i];
+        for (const i in skipped.row) this.#skippedWritten[skipped.row[i]] = skipped.move[i];
+        this.writtenLines++;
     }
 
     /**
@@ -528,7 +553,7 @@ function readEnd(end, open) {
  * @returns {Skipped}
  */
 function readSubtree([move, kind, value, children]) {
-    return { move, below: null, kind, value: readValue(value), children: children.map(readSubtree) };
+    return { move, written: move, below: null, kind, value: readValue(value), children: children.map(readSubtree) };
 }
 
 /**

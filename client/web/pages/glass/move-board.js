@@ -17,6 +17,9 @@ void loadStyleSheet("board/board.css").catch(() => {});
 /** One empty list for all scenes: a scene with another list would be drawn again. @type {MoveView[]} */
 const NO_MOVES = [];
 
+/** Maximum number of lines in a request. */
+const MAX_LINES = 64;
+
 /**
  * A game, its options, the position from which the moves are made, and the moves.
  * @typedef {{game: string, options: Record<string, string>, position: string | null, moves: string[]}} Line
@@ -28,6 +31,8 @@ export class MoveBoard {
     #key = "";
     /** @type {{board: BoardView, position: PositionView, moves: MoveView[]} | null} */
     #shown = null;
+    /** The last move of each line as players write it, by the line as text. @type {Map<string, string>} */
+    #written = new Map();
     #hasFailed = false;
     /** @type {AbortController | null} */
     #request = null;
@@ -83,8 +88,16 @@ export class MoveBoard {
                 drawButton("undo", "Take back", line.moves.length === 0, back(line.moves.length - 1)),
                 drawButton("first", "Reset", line.moves.length === 0, back(0)),
             ),
-            line.moves.length > 0 ? h("p", { class: "line muted" }, line.moves.join(" ")) : null,
+            line.moves.length > 0 ? h("p", { class: "line muted" }, this.#writtenMoves(line).join(" ")) : null,
         );
+    }
+
+    /**
+     * The moves of a line as players write them, as far as that is known.
+     * @param {Line} line
+     */
+    #writtenMoves(line) {
+        return line.moves.map((move, index) => this.#written.get(keyAt(line, index + 1)) ?? move);
     }
 
     /**
@@ -99,12 +112,19 @@ export class MoveBoard {
         this.#request = request;
         this.#key = key;
         const { game, options, position, moves } = line;
-        readBoards({ game, options, position, lines: [moves], legal: true }, request.signal).then(
+        // The earlier positions, whose last moves are not known: of a line that the page begins with.
+        const unknown = moves.map((_, index) => index).filter((count) => count > 0 && !this.#written.has(keyAt(line, count)));
+        const lines = [moves, ...unknown.slice(0, MAX_LINES - 1).map((count) => moves.slice(0, count))];
+        readBoards({ game, options, position, lines, legal: true }, request.signal).then(
             (answer) => {
                 if (this.#request !== request) return;
                 this.#request = null;
                 this.#hasFailed = false;
                 const [after] = answer.positions;
+                answer.positions.forEach(({ played }, index) => {
+                    const { length } = lines[index] ?? [];
+                    this.#written.set(keyAt(line, length), played || moves[length - 1]);
+                });
                 this.#shown = after && answer.board ? { board: answer.board, position: after, moves: answer.moves?.[0] ?? [] } : null;
                 this.#update();
             },
@@ -121,6 +141,15 @@ export class MoveBoard {
 /** @param {Line} line */
 function keyOf({ game, options, position, moves }) {
     return JSON.stringify([game, options, position, moves]);
+}
+
+/**
+ * The first moves of a line as text to compare.
+ * @param {Line} line
+ * @param {number} count
+ */
+function keyAt(line, count) {
+    return keyOf({ ...line, moves: line.moves.slice(0, count) });
 }
 
 /**
