@@ -31,10 +31,10 @@ pytestmark = [
 ]
 
 GAMES = game_ids()
-#: The games that two AI seats play in `make test`; of the others a spectator sees a person's match.
+#: The games that two AI seats play in `make test`; of others a spectator sees a person's match.
 DUELS = ("kalah", "rock-paper-scissors")
-#: The games that a person plays on a terminal in `make test`, at least one of each form of board and
-#: of moves; other tests draw the boards of all games and read their moves.
+#: The games that a person plays on a terminal in `make test`, at least one of each form of board
+#: and of moves; other tests draw the boards of all games and read their moves.
 TYPED = (
     "chess",
     "dots-and-boxes",
