@@ -86,7 +86,7 @@ def test_print_match_prints_all_positions() -> None:
         f"Tic-tac-toe, match m1, 5 moves\nAda (Crosses) against AI level 1 (Noughts)\n\n{START}\n"
     )
     assert SECOND in text
-    assert text.endswith("* * winning row, [ ] last move\nCrosses win: three in a row.\n")
+    assert text.endswith("* * winning row\nCrosses win: three in a row.\n")
 
 
 def test_print_match_can_print_one_position_only() -> None:

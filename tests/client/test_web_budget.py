@@ -18,7 +18,7 @@ ROOM_BYTES = 63_000
 ROOM_WITH_PART_BYTES = {
     "after": 65_300,
     "aiForm": 64_500,
-    "chat": 67_100,
+    "chat": 67_200,
     "clock": 68_500,
     "invitation": 65_800,
     "opponent": 66_000,

@@ -302,5 +302,5 @@ LESSON_TEXTS: Mapping[str, Sequence[str]] = {
     "rock-paper-scissors": ("13 states", "-1, -1 and -1, then -1, -1 and -20", "<-1, 15>"),
     "average": ("13/15 = 0.866667", "minimax -1"),
     "max-n": ("plays b and is sure of 1", "plays a and expects <3, 1, 0>"),
-    "scholars-mate": ("e2e4 e7e5 f1c4 b8c6 d1h5 g8f6 h5f7", "utility 1", "g7g6 (g6)"),
+    "scholars-mate": ("e4 e5 Bc4 Nc6 Qh5 Nf6 Qxf7#", "utility 1", "g7g6 (g6)"),
 }
