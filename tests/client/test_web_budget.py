@@ -19,7 +19,7 @@ ROOM_WITH_PART_BYTES = {
     "after": 65_300,
     "aiForm": 64_500,
     "chat": 67_200,
-    "clock": 68_500,
+    "clock": 68_600,
     "invitation": 65_800,
     "opponent": 66_000,
     "thinking": 69_000,
