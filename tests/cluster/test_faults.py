@@ -199,7 +199,7 @@ async def test_the_database_dies(tmp_path: Path) -> None:
         await play_during(running, deaths_of_the_database(15), 7500, seed=15)
 
 
-@pytest.mark.parametrize(("cuts", "moves"), [(6, 40), pytest.param(500, 10_000, marks=long)])
+@pytest.mark.parametrize(("cuts", "moves"), [(4, 25), pytest.param(500, 10_000, marks=long)])
 async def test_connections_that_break_and_duplicate(tmp_path: Path, cuts: int, moves: int) -> None:
     """No event is lost or repeated when database connections are cut and the broker is faulty.
 
@@ -226,4 +226,4 @@ async def test_connections_that_break_and_duplicate(tmp_path: Path, cuts: int, m
         games=GAME_IDS,
         forks=True,
     ) as running:
-        await play_during(running, faults, moves, seed=cuts, slow=cuts == 6)
+        await play_during(running, faults, moves, seed=cuts, slow=cuts == 4)

@@ -4,7 +4,7 @@ import re
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.game import Position
@@ -160,6 +160,7 @@ def results_of(position: Position) -> st.SearchStrategy[PlyResult]:
     return results()
 
 
+@settings(max_examples=40)
 @given(analysed_matches())
 def test_an_analysed_match(match: tuple[list[Analysed], list[str]]) -> None:
     """The entries, the sentences and the end of a random match state its judgements."""

@@ -178,16 +178,15 @@ async def test_no_secret_is_in_a_backup(database: Database) -> None:
 # --- refused restores --------------------------------------------------------------------------
 
 
-async def test_a_damaged_backup_restores_nothing(
-    database: Database, request: pytest.FixtureRequest
-) -> None:
+async def test_a_damaged_backup_restores_nothing(request: pytest.FixtureRequest) -> None:
     """A truncated, changed or incomplete backup, or another file, raises BadBackup.
 
     The database stays empty.
     """
-    async with database.open() as store:
-        await play_matches(store)
-    file = await make_backup(database)
+    async with empty_database("sqlite", request) as source:
+        async with source.open() as store:
+            await play_matches(store)
+        file = await make_backup(source)
     all_lines = parse_lines(file)
     flipped = bytearray(file)
     flipped[len(file) // 2] ^= 0x55

@@ -169,7 +169,7 @@ def test_what_the_server_does_in_a_full_room() -> None:
 
 
 @given(openings, steps)
-@settings(max_examples=25)
+@settings(max_examples=12)
 @example("two people", [(ADA, Chat, 0, 4_000)] * 40)
 @example("a long match", [(ADA, Move, ply % 7, 1) for ply in range(40)])
 def test_a_full_room_lists_what_it_accepts(opening: str, run: list[Step]) -> None:

@@ -1,10 +1,7 @@
 """The migrations on SQLite and PostgreSQL, from every earlier revision, also while nodes run."""
 
 import asyncio
-import os
 import re
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,11 +13,13 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from click.testing import CliRunner
 from sqlalchemy import Connection, MetaData, insert, text, update
 
 from migrations.env_config import FOLDER
 from server.deploy.postgres import PASSWORD, Postgres
 from server.events import Occupant
+from server.ops.admin import main
 from server.store import schema
 from server.store.base import RoomHead, Store, StoreUnavailable
 from server.store.match_filter import MatchFilter, ResultFilter
@@ -28,6 +27,7 @@ from server.store.postgres import open_postgres, run_in_transaction
 from server.store.tables import meta, metadata
 from tests.support.databases import Database, bare_database, content, migrate
 from tests.support.log_entries import entries, new_room
+from tests.support.server_process import ServerProcess
 
 T = TypeVar("T")
 REVISIONS = [script.revision for script in ScriptDirectory(str(FOLDER)).walk_revisions()][::-1]
@@ -341,13 +341,6 @@ def test_an_unusable_schema_is_reported() -> None:
 # --- the commands ---------------------------------------------------------------------------------
 
 
-def run(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    environ = {**os.environ, "PLYROOM_DATABASE": url}
-    return subprocess.run(
-        [sys.executable, *arguments], env=environ, capture_output=True, text=True, timeout=60
-    )
-
-
 async def test_a_server_on_an_empty_database(postgres: Postgres, tmp_path: Path) -> None:
     """`plyroom serve` on an empty database exits with 1 and names the command that creates tables.
 
@@ -355,22 +348,12 @@ async def test_a_server_on_an_empty_database(postgres: Postgres, tmp_path: Path)
     """
     async with postgres.bare_database() as name:
         url = postgres.url(name)
-        refused = await asyncio.to_thread(
-            run,
-            url,
-            "-m",
-            "server",
-            "--port",
-            "0",
-            "--data",
-            str(tmp_path),
-            "--workers",
-            "0",
+        server = ServerProcess(tmp_path / "data", database=url)
+        assert await server.start_and_wait() == 1
+        assert "plyroom migrate" in server.errors
+        migrated = await asyncio.to_thread(
+            CliRunner().invoke, main, ["migrate"], env={"PLYROOM_DATABASE": url}
         )
-        assert refused.returncode == 1
-        assert "plyroom migrate" in refused.stderr
-        migrated = await asyncio.to_thread(run, url, "-m", "client", "migrate")
-        assert (migrated.returncode, migrated.stderr) == (0, "")
+        assert (migrated.exit_code, migrated.stderr) == (0, "")
         assert migrated.stdout.endswith(f"is at {schema.HEAD} now (before: no tables).\n")
-        for process in (refused, migrated):
-            assert PASSWORD not in process.stdout + process.stderr
+        assert PASSWORD not in server.errors + migrated.output

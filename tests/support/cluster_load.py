@@ -19,7 +19,7 @@ CATCH_UP_S = 60.0
 #: The names of the clients of one load.
 NAMES = ["ada", "ben", "cyd", "dan"]
 #: The number of acknowledged commands after which the cluster counts as working again.
-RECOVERED_ACKS = 50
+RECOVERED_ACKS = 25
 #: The number of commands of each client in a chapter. A chapter has its own rooms, and its history
 #: is checked.
 CHAPTER_COMMANDS = 300

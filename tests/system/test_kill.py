@@ -42,7 +42,7 @@ from tests.support.server_process import (
 )
 
 #: The number of kills.
-ROUNDS = 3
+ROUNDS = 2
 #: The time after which an absent player may be claimed, in ms, and the length of a suspension in
 #: seconds. A busy machine may need most of the first one before the suspension begins.
 GONE_MS, SUSPENDED_S = 10_000, 12.0

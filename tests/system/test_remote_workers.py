@@ -105,8 +105,6 @@ async def test_a_frozen_worker_does_not_stop_the_ai(tmp_path: Path) -> None:
                 await wait_for_state(person, "searching")
                 frozen.send_signal(signal.SIGSTOP)
                 await person.until(is_move)
-                await person.move()
-                await person.until(is_move)
         assert await server.stop() == 0
     assert Journal().violations(read_logs(server.data)) == []
     assert_no_traceback(server)

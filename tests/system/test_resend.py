@@ -182,7 +182,7 @@ async def test_a_follower_that_is_cut_anywhere_in_an_answer_sees_every_event_onc
                 received = asyncio.Event()
                 receiving = asyncio.create_task(receive_events())
                 for toward in Toward:
-                    for count in range(0, 400, 3):
+                    for count in range(0, 400, 5):
                         proxy.cut_after(toward, count)
                         lines += 1
                         command = CommandFrame(room, Chat(id=ada.new_id(), text=f"line {lines}"))

@@ -1,10 +1,12 @@
 """The start of the server: its output, and the browsers that can connect."""
 
 import socket
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import psutil
 import pytest
+import pytest_asyncio
 
 from server.process.network import is_container
 from server.protocol.messages import PROTOCOL, Hello
@@ -38,29 +40,36 @@ async def get(
         return (await connection.reader.read()).decode()
 
 
-async def test_a_start_prints_the_address_and_serves_the_page_there(tmp_path: Path) -> None:
-    """The first line is the local address; the page is there, and the server is ready."""
-    async with serving(tmp_path / "data", workers=1, is_forked=False) as server:
-        assert server.announced[0] == f"Plyroom is at http://127.0.0.1:{server.port}/"
-        assert str(tmp_path / "data") in server.announced[-1]
-        assert "<!doctype html>" in (await get(server.port, "/")).lower()
-        for path in ("/livez", "/readyz"):
-            assert (await get(server.port, path)).startswith("HTTP/1.1 200 ")
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def started(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[ServerProcess]:
+    """A server with a search worker, started as a user starts it; it must end cleanly."""
+    data = tmp_path_factory.mktemp("started") / "data"
+    async with serving(data, workers=1, is_forked=False) as server:
+        yield server
         assert await server.stop() == 0
     assert_no_traceback(server)
 
 
-async def test_the_server_process_never_loads_the_compiler(tmp_path: Path) -> None:
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_start_prints_the_address_and_serves_the_page_there(started: ServerProcess) -> None:
+    """The first line is the local address; the page is there, and the server is ready."""
+    assert started.announced[0] == f"Plyroom is at http://127.0.0.1:{started.port}/"
+    assert str(started.data) in started.announced[-1]
+    assert "<!doctype html>" in (await get(started.port, "/")).lower()
+    for path in ("/livez", "/readyz"):
+        assert (await get(started.port, path)).startswith("HTTP/1.1 200 ")
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_the_server_process_never_loads_the_compiler(started: ServerProcess) -> None:
     """Only search workers load Numba and LLVM, which take a second and 100 MB."""
-    async with serving(tmp_path / "data", workers=1, is_forked=False) as server:
-        assert (await get(server.port, "/api/games")).startswith("HTTP/1.1 200 ")
-        maps = psutil.Process(server.pid).memory_maps()
-        loaded = {Path(mapped.path).name.lower() for mapped in maps}
-        assert any("numpy" in path.lower() or "multiarray" in path for path in loaded), (
-            "memory_maps lists libraries"
-        )
-        assert [name for name in loaded if "llvm" in name or "numba" in name] == []
-        assert await server.stop() == 0
+    assert (await get(started.port, "/api/games")).startswith("HTTP/1.1 200 ")
+    maps = psutil.Process(started.pid).memory_maps()
+    loaded = {Path(mapped.path).name.lower() for mapped in maps}
+    assert any("numpy" in path.lower() or "multiarray" in path for path in loaded), (
+        "memory_maps lists libraries"
+    )
+    assert [name for name in loaded if "llvm" in name or "numba" in name] == []
 
 
 async def test_the_network_can_connect_and_foreign_pages_cannot(tmp_path: Path) -> None:

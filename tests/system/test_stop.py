@@ -36,12 +36,12 @@ async def test_a_signal_in_the_middle_of_games_ends_the_server_cleanly(tmp_path:
                 ),
                 tasks.create_task(ai_and_ai(server.url, "breakthrough", {}, top, journal, stop)),
             ]
-            await journal.wait_for_acks(200)
+            await journal.wait_for_acks(60)
             for number in (signal.SIGTERM, signal.SIGINT):
                 await end_by_signal(server, number)
                 assert journal.violations(read_logs(server.data)) == []
                 await server.start()
-                await journal.wait_for_acks(50)
+                await journal.wait_for_acks(30)
             stop.set()
             for match in searched:
                 match.cancel()

@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ import pytest
 from client.terminal.board import draw_board
 from engine.game import Position
 from engine.rules.registry import load_game
+from server.deploy.cluster.forking import FORKER
 from tests.support.pseudo_terminal import Screen, environ, on_a_terminal, on_pipes, plyroom
 from tests.support.server_process import ServerProcess
 from tests.support.terminals import EmulatedTerminal
@@ -28,6 +30,10 @@ pytestmark = pytest.mark.usefixtures("warm_engine")
 #: All cells of tic-tac-toe. Typed as moves they finish any match: an occupied cell only gives an
 #: error message.
 CELLS = [f"{column}{row}" for row in "213" for column in "bac"]
+
+#: The environment of clients whose own server needs no search worker, which takes a second of CPU
+#: time to start.
+WITHOUT_WORKERS = {"PLYROOM_WORKERS": "0"}
 
 
 @pytest.fixture
@@ -68,6 +74,32 @@ def run(
         cwd=folder,
         timeout=120,
     )
+
+
+def run_forked(
+    env: dict[str, str], *arguments: str, typed: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """The same in a forked process, which has imported the client: a quarter of the CPU time.
+
+    The server that the command needs runs already.
+    """
+
+    async def run_to_end() -> int:
+        stdin, keyboard = os.pipe()
+        os.write(keyboard, typed.encode())  # less than a pipe holds
+        os.close(keyboard)
+        process = await FORKER.fork(
+            arguments, env, stdin, output.fileno(), errors.fileno(), "client", Path("/")
+        )
+        os.close(stdin)
+        async with asyncio.timeout(120):
+            return await process.wait()
+
+    with tempfile.TemporaryFile("w+") as output, tempfile.TemporaryFile("w+") as errors:
+        code = asyncio.run(run_to_end())
+        for file in (output, errors):
+            file.seek(0)
+        return subprocess.CompletedProcess(arguments, code, output.read(), errors.read())
 
 
 def moves_of(text: str) -> list[str]:
@@ -145,7 +177,7 @@ def test_a_match_played_alone_is_kept_and_goes_on(env: dict[str, str]) -> None:
     assert not (folder / "plyroom.address").exists()
     _, _, advice = second.text.partition("The match is not over. To go on:")
     command = shlex.split(advice.removesuffix("Stopped.\n"))
-    with on_a_terminal(command, env) as again:
+    with on_a_terminal(command, env | WITHOUT_WORKERS) as again:
         again.expect("You hold a seat here: Crosses.")
         again.expect("\x1b[31mX\x1b[0m")
         again.expect("Your move")
@@ -167,7 +199,7 @@ def test_a_match_that_was_stored_can_be_replayed(env: dict[str, str], tmp_path: 
     )
     assert_ended(done)
     _, _, command = done.stderr.strip().splitlines()[-1].partition(" -m client ")
-    replayed = run({**env, "PLYROOM_WORKERS": "0"}, *shlex.split(command))
+    replayed = run(env | WITHOUT_WORKERS, *shlex.split(command))
     assert replayed.returncode == 0, replayed.stderr
     assert moves_of(replayed.stdout) == moves_of(done.stdout)
     result = replayed.stdout.rstrip().splitlines()[-1]
@@ -180,23 +212,25 @@ def test_a_match_on_a_given_server_and_its_replay_in_all_forms(
 ) -> None:
     arguments = ("--url", url, "--option", "rows=1-3", "--brief", "--name", "Ada")
     moves = ["2x1", "2x2", "1x1", "2x3"] * 2
-    done = run(env, "play", "sticks", "--level", "2", *arguments, typed="\n".join(moves))
+    done = run_forked(env, "play", "sticks", "--level", "2", *arguments, typed="\n".join(moves))
     assert done.returncode == 0, done.stderr
     _, _, link = done.stderr.strip().splitlines()[-1].partition(" replay ")
     plies = len(moves_of(done.stdout))
 
-    whole = run(env, "replay", link)
+    whole = run_forked(env, "replay", link)
     assert "Sticks (Sticks in each row: 1-3), match" in whole.stdout
     assert "Ada (First) against AI level 2 (Second)" in whole.stdout
     assert moves_of(whole.stdout) == moves_of(done.stdout)
 
-    lines = [json.loads(line) for line in run(env, "replay", link, "--json").stdout.splitlines()]
+    lines = [
+        json.loads(line) for line in run_forked(env, "replay", link, "--json").stdout.splitlines()
+    ]
     assert [line["ply"] for line in lines[1:]] == list(range(plies + 1))
     assert lines[0]["options"] == {"rows": "1-3"}
 
-    first_move = run(env, "replay", f"{link}?ply=1")
+    first_move = run_forked(env, "replay", f"{link}?ply=1")
     assert moves_of(first_move.stdout) == moves_of(done.stdout)[:1]
-    assert run(env, "replay", link, "--ply", "99").returncode == 2
+    assert run_forked(env, "replay", link, "--ply", "99").returncode == 2
 
     with on_a_terminal(plyroom("replay", link), env) as screen:
         screen.expect(f"0 of {plies} moves: n next")
@@ -242,7 +276,7 @@ def test_moves_may_be_typed_as_players_write_them(env: dict[str, str], url: str)
 def test_the_end_of_the_input_before_the_end_of_the_match_fails(
     env: dict[str, str], url: str
 ) -> None:
-    done = run(env, "play", "tic-tac-toe", "--url", url, typed="b2\n")
+    done = run_forked(env, "play", "tic-tac-toe", "--url", url, typed="b2\n")
     assert done.returncode == 1
     assert "the input ended before the match was over" in done.stderr
     assert "The match is not over. To go on:\n  " in done.stderr
@@ -414,7 +448,8 @@ def test_the_full_screen_gives_the_terminal_back(env: dict[str, str], url: str) 
 def test_a_client_that_is_terminated_stops_its_server(
     env: dict[str, str], number: signal.Signals
 ) -> None:
-    with on_pipes(plyroom("play", "tic-tac-toe"), env) as screen:
+    play = plyroom("play", "tic-tac-toe", "--one-screen")
+    with on_pipes(play, env | WITHOUT_WORKERS) as screen:
         screen.expect("? Crosses to move")
         servers = servers_of(screen.process)
         assert servers
@@ -508,13 +543,13 @@ def test_a_second_terminal_of_the_same_user_has_the_same_seat(
 
 def test_a_room_that_does_not_exist(env: dict[str, str], url: str) -> None:
     for command in ("join", "watch"):
-        done = run(env, command, f"{url}/room/nosuchroom")
+        done = run_forked(env, command, f"{url}/room/nosuchroom")
         assert (done.returncode, done.stdout) == (1, "")
         assert "there is no such room" in done.stderr
         assert f" -m client rooms --url {url}` lists the public ones" in " ".join(
             done.stderr.split()
         )
-    done = run(env, "replay", f"{url}/match/nosuchmatch")
+    done = run_forked(env, "replay", f"{url}/match/nosuchmatch")
     assert (done.returncode, done.stdout) == (1, "")
     assert "there is no such match" in done.stderr
 
@@ -522,14 +557,16 @@ def test_a_room_that_does_not_exist(env: dict[str, str], url: str) -> None:
 def test_games_levels_and_options_that_a_server_does_not_have(
     env: dict[str, str], url: str
 ) -> None:
-    assert "there is no game 'go'" in run(env, "play", "go", "--url", url).stderr
-    done = run(env, "play", "tic-tac-toe", "--level", "7", "--url", url)
+    assert "there is no game 'go'" in run_forked(env, "play", "go", "--url", url).stderr
+    done = run_forked(env, "play", "tic-tac-toe", "--level", "7", "--url", url)
     assert done.returncode == 2
     assert "levels 1 to 3" in done.stderr
-    done = run(env, "play", "sticks", "--option", "rows=99", "--url", url)
+    done = run_forked(env, "play", "sticks", "--option", "rows=99", "--url", url)
     assert done.returncode == 2
     assert "rows are 1 to 6 numbers" in done.stderr
-    listed, own = (run(env, *command).stdout for command in (("games", "--url", url), ("games",)))
+    listed, own = (
+        run_forked(env, *command).stdout for command in (("games", "--url", url), ("games",))
+    )
     assert sorted(listed.splitlines()) == sorted(own.splitlines())
 
 
@@ -580,7 +617,7 @@ def test_servers_at_one_address_keep_their_guests(env: dict[str, str], tmp_path:
     def visit(data: str, port: int) -> tuple[int, bool]:
         """Lists the server's rooms; returns its port, and whether the guest was not found."""
         with serve(tmp_path / data, port, workers=0) as (address, server):
-            done = run(env, "rooms", "--url", address)
+            done = run_forked(env, "rooms", "--url", address)
         assert done.returncode == 0, done.stderr
         return server.port, notice in done.stderr
 
@@ -631,6 +668,7 @@ def test_a_server_that_cannot_start_is_reported(env: dict[str, str], tmp_path: P
     os.chmod(tmp_path, 0o700)
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "plyroom.sqlite3").write_text("this is not a database")
-    done = run(env, "play", "tic-tac-toe", "--data", str(tmp_path / "broken"))
+    broken = str(tmp_path / "broken")
+    done = run(env | WITHOUT_WORKERS, "play", "tic-tac-toe", "--one-screen", "--data", broken)
     assert done.returncode == 1
     assert "the server could not be started" in done.stderr

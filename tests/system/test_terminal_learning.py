@@ -10,7 +10,7 @@ from client.address import parse_address
 from client.api import fetch_installation
 from server.address_file import ServerAddress, announced_address
 from tests.support.pseudo_terminal import Screen, environ, on_a_terminal, plyroom
-from tests.system.test_terminal import CELLS, moves_of, run, serve
+from tests.system.test_terminal import CELLS, moves_of, run_forked, serve
 
 pytestmark = pytest.mark.usefixtures("warm_engine")
 
@@ -104,7 +104,9 @@ def test_only_a_position_of_the_same_game_that_goes_on_can_be_played(
 ) -> None:
     """A match of another game, its last position and options beside --from are refused in words."""
     env = environ(tmp_path)
-    done = run(env, "play", "tic-tac-toe", "--level", "1", "--url", url, typed="\n".join(CELLS))
+    done = run_forked(
+        env, "play", "tic-tac-toe", "--level", "1", "--url", url, typed="\n".join(CELLS)
+    )
     assert done.returncode == 0, done.stderr
     link = re.findall(r"Replay: .* replay (\S+)", done.stderr)[0]
     for arguments, code, reason in (
@@ -113,9 +115,11 @@ def test_only_a_position_of_the_same_game_that_goes_on_can_be_played(
         (("tic-tac-toe", "--from", link, "--start", "b2"), 2, "--start and --from"),
         (("tic-tac-toe", "--ply", "3"), 2, "--ply goes with --from"),
     ):
-        refused = run(env, "play", *arguments, "--url", url)
+        refused = run_forked(env, "play", *arguments, "--url", url)
         assert (refused.returncode, reason in refused.stderr) == (code, True), refused.stderr
-    after = run(env, "play", "tic-tac-toe", "--from", f"{link}?ply=2", typed="\n".join(CELLS))
+    after = run_forked(
+        env, "play", "tic-tac-toe", "--from", f"{link}?ply=2", typed="\n".join(CELLS)
+    )
     assert after.returncode == 0, after.stderr
     assert len(moves_of(after.stdout)) <= 7
     assert re.search(r"^1. Crosses: ", after.stdout, re.MULTILINE)
@@ -124,7 +128,9 @@ def test_only_a_position_of_the_same_game_that_goes_on_can_be_played(
 def test_a_match_on_the_server_that_runs_here_says_who_sees_it(url: str, tmp_path: Path) -> None:
     """With the id of a match to begin from too, which names no server."""
     env = environ(tmp_path)
-    done = run(env, "play", "tic-tac-toe", "--level", "1", "--url", url, typed="\n".join(CELLS))
+    done = run_forked(
+        env, "play", "tic-tac-toe", "--level", "1", "--url", url, typed="\n".join(CELLS)
+    )
     match = done.stderr.rstrip().rpartition("/match/")[2]
     installation = fetch_installation(parse_address(url))
     assert installation is not None

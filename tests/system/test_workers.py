@@ -24,7 +24,7 @@ from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, assert_n
 #: A game whose top level searches from the first move on, because it has no precomputed moves.
 GAME = "breakthrough"
 #: The number of moves of the AI during which a worker dies or stops.
-ROUNDS = 3
+ROUNDS = 2
 
 
 def workers(server: ServerProcess) -> dict[psutil.Process, float]:

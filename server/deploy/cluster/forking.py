@@ -38,6 +38,7 @@ PROGRAMS = {
     "server": "server.__main__",
     "worker": "server.worker",
     "admin": "server.ops.admin",
+    "client": "client.cli",
 }
 #: The modules that a server, or the fork server of its search workers, imports when it needs them.
 LATE_MODULES = (
@@ -102,13 +103,21 @@ class Forker:
         stdout: int,
         stderr: int,
         program: str = "server",
+        folder: Path = ROOT,
     ) -> ForkedProcess:
-        """Forks one of PROGRAMS with these arguments, environment and standard streams."""
+        """Forks one of PROGRAMS with these arguments, environment, standard streams and working
+        directory.
+        """
         if self._requests is None:
             self._requests = self._start()
             self._fixed = _fixed(os.environ)
         request = json.dumps(
-            {"program": program, "arguments": list(arguments), "environ": dict(environ)}
+            {
+                "program": program,
+                "arguments": list(arguments),
+                "environ": dict(environ),
+                "folder": str(folder),
+            }
         ).encode()
         ours, theirs = socket.socketpair()
         ours.setblocking(False)
@@ -197,6 +206,10 @@ def main() -> None:
                 used.detach()
             child = json.loads(request)
             _become_child(child["environ"], descriptors[:3])
+            os.chdir(child["folder"])
+            # As `python -P -m` sets them: the client's advice repeats its own command line.
+            sys.argv = [str(ROOT / child["program"] / "__main__.py"), *child["arguments"]]
+            sys.orig_argv = [sys.executable, "-P", "-m", child["program"], *child["arguments"]]
             import_module(PROGRAMS[child["program"]]).main(child["arguments"])
             os._exit(0)  # not reached: click exits the process
         *streams, answer = descriptors
