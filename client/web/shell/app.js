@@ -349,7 +349,7 @@ export class App {
             h(
                 "slot",
                 null,
-                drawBanner(status, () => this.session.retry()),
+                this.session.isAway ? drawBanner(status, () => this.session.retry()) : null,
                 this.#bar?.drawWaiting(waiting, (room) => {
                     this.#closed.add(room);
                     this.update();

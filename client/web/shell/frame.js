@@ -173,14 +173,13 @@ function drawRename({ name, rename, renameError, clearRenameError, cancelRename 
 }
 
 /**
- * The banner about a lost or replaced connection, with a button to reconnect; null otherwise.
+ * The banner about a lost or replaced connection, with a button to reconnect.
  * @param {ConnectionStatus} status
  * @param {() => void} retry
  * @returns {Content}
  */
 export function drawBanner({ state, reason }, retry) {
     const isLost = state === "lost";
-    if (!isLost && state !== "replaced") return null;
     const why = reason === null ? "Connection lost. Reconnecting…" : `Not connected: ${reason}.`;
     const text = isLost ? why : "Plyroom is open in too many windows; this one is disconnected.";
     return h(

@@ -56,7 +56,7 @@ export function drawPlayer(player) {
             ? h("span", { class: "badge", title: aiTitle(occupant) }, player.levels?.[(occupant.level ?? 0) - 1] ?? "AI")
             : null,
         you ? h("span", { class: "badge you" }, "you") : null,
-        player.score === undefined ? null : drawPoints(player.score, `${player.score} over the matches of this room`),
+        player.score === undefined ? null : drawPoints(player.score, `${player.score} in this room`),
         h("span", { class: "side" }, sideName(board, seat)),
         board && player.pieces
             ? [drawCount(board, seat, player.pieces), drawAhead(board, seat, player.pieces)]
