@@ -16,7 +16,7 @@ import threading
 # pytest imports it when it reports an exception that no caller sees; two threads that do so at once
 # get a half-imported module.
 import tracemalloc  # noqa: F401
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Generator
 from importlib import import_module
 from pathlib import Path
 
@@ -31,6 +31,7 @@ from engine.rules import overflow
 from engine.rules.call import refused_games
 from server.process.lean import enable_gc
 from tests.support.browser import open_chromium
+from tests.support.server_process import ServerProcess
 
 TESTS = Path(__file__).parent
 #: The modules that take 10 s or more, in the order in which they begin, and what of them stays
@@ -83,6 +84,8 @@ LONGEST = {
     "engine/games/test_draughts_tables.py": "function",
 }
 
+#: How much of a server's log the report of a failure has, in characters.
+LOG_CHARACTERS = 5000
 #: The time limit of a test that compiles all searches, in seconds.
 WARM_S = 1200
 
@@ -136,6 +139,18 @@ def pytest_runtest_setup() -> None:
     """
     refused_games.clear()
     overflow.is_ignored = False
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Adds the log of the test's server to the report of a failure, with its warnings."""
+    report = yield
+    server = getattr(item, "funcargs", {}).get("server")
+    if report.failed and isinstance(server, ServerProcess):
+        report.sections.append(("the server's log", server.errors[-LOG_CHARACTERS:]))
+    return report
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
