@@ -202,7 +202,7 @@ def play_perfectly(searcher: Searcher, rng: random.Random, opponent: str, side: 
 
 
 #: Opponents of the top level, each with the sides that it plays against them.
-OPPONENTS = {"random": (0,), "level 7": (1,), "the solver": (0,)}
+OPPONENTS = {"random": (0,), "level 7": (1,), "the solver": (0, 1)}
 
 
 @pytest.mark.parametrize("opponent", OPPONENTS)
