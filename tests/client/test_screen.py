@@ -44,7 +44,7 @@ from tests.support.terminals import EmulatedTerminal, Terminal
 
 ADDRESS = parse_address("http://script")
 #: Positions of each game besides its start.
-RANDOM_POSITIONS = 30
+RANDOM_POSITIONS = 18
 WIDTHS = (80, 100)
 RED, RESET = "\x1b[31m", "\x1b[0m"
 

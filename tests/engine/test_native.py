@@ -2,12 +2,15 @@
 no writable home folder is needed.
 """
 
+import itertools
+import json
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pytest
@@ -37,21 +40,85 @@ IMPORTS = (
 )
 
 
-def run(code: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs code in another process, with additional environment variables."""
+#: Forks a process for each program in a line of its input, and answers with their exit codes. It
+#: has used numba: each new process would take a second of processor time to begin to.
+FORKING_PROGRAM = """
+import gc, json, os, sys, traceback
+import numba
+
+gc.disable()
+numba.njit("u8(UniTuple(u8, 2))")(lambda words: words[0] & words[1])
+
+def fork(code, arguments, environ, files):
+    pid = os.fork()
+    if pid == 0:
+        os.environ.clear()
+        os.environ.update(environ)
+        sys.path[:0] = environ["PYTHONPATH"].split(os.pathsep)
+        sys.argv[1:] = arguments
+        for stream, file in enumerate(files, 1):
+            os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), stream)
+        try:
+            exec(code, {})
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+        sys.stdout.flush()
+        os._exit(0)
+    return pid
+
+for line in sys.stdin:
+    pids = [fork(*program) for program in json.loads(line)]
+    codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
+    print(json.dumps(codes), flush=True)
+"""
+
+
+class Run(Protocol):
+    """Runs code in `count` processes at once, with arguments and additional variables."""
+
+    def __call__(
+        self, code: str, *arguments: str, count: int = 1, **environment: str
+    ) -> list[subprocess.CompletedProcess[str]]: ...
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
+    """Returns a function that runs code in processes that have not yet imported the engine."""
+    folder = tmp_path_factory.mktemp("printed")
     inherited = {
         name: value
         for name, value in os.environ.items()
         if name not in ("PLYROOM_CACHE", "NUMBA_CACHE_DIR")
     }
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments],
+    numbers = itertools.count()
+    with subprocess.Popen(
+        [sys.executable, "-c", FORKING_PROGRAM],
         cwd=ROOT,
-        env={**inherited, "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True,
+        env=inherited,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
         text=True,
-        timeout=120,
-    )
+    ) as forking:
+        assert forking.stdin is not None
+        assert forking.stdout is not None
+        requests, answers = forking.stdin, forking.stdout
+
+        def run_forked(
+            code: str, *arguments: str, count: int = 1, **environment: str
+        ) -> list[subprocess.CompletedProcess[str]]:
+            environ = {**inherited, "PYTHONPATH": str(ROOT), **environment}
+            files = [[folder / f"{next(numbers)}" for _ in ("out", "error")] for _ in range(count)]
+            programs = [(code, arguments, environ, [*map(str, pair)]) for pair in files]
+            print(json.dumps(programs), file=requests, flush=True)
+            return [
+                subprocess.CompletedProcess(code, exit_code, out.read_text(), error.read_text())
+                for exit_code, (out, error) in zip(
+                    json.loads(answers.readline()), files, strict=True
+                )
+            ]
+
+        yield run_forked
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -59,19 +126,19 @@ def files_of(folder: Path) -> list[Path]:
 
 
 @pytest.fixture(scope="module")
-def small_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small_cache(tmp_path_factory: pytest.TempPathFactory, run: Run) -> Path:
     """Returns a code cache with one function, which a process has compiled."""
     cache = tmp_path_factory.mktemp("cache") / "code"
-    completed = run(IMPORTS + SMALL_PROGRAM, PLYROOM_CACHE=str(cache))
+    (completed,) = run(IMPORTS + SMALL_PROGRAM, PLYROOM_CACHE=str(cache))
     assert (completed.returncode, completed.stdout) == (0, "0\n"), completed.stderr
     return cache
 
 
-def test_a_second_process_loads_from_the_cache(small_cache: Path) -> None:
+def test_a_second_process_loads_from_the_cache(small_cache: Path, run: Run) -> None:
     """A second process loads the code that the first one compiled; the folder is private."""
     modified_ns = {path: path.stat().st_mtime_ns for path in files_of(small_cache)}
     assert modified_ns
-    completed = run(IMPORTS + SMALL_PROGRAM, PLYROOM_CACHE=str(small_cache))
+    (completed,) = run(IMPORTS + SMALL_PROGRAM, PLYROOM_CACHE=str(small_cache))
     assert (completed.returncode, completed.stdout) == (0, "0\n"), completed.stderr
     assert modified_ns == {path: path.stat().st_mtime_ns for path in files_of(small_cache)}, (
         "the second process writes no file"
@@ -87,7 +154,9 @@ MORE_DAMAGES = ["truncated", "empty", "index", "sums"]
     "damage",
     ["one bit", "no sums", *(pytest.param(name, marks=pytest.mark.long) for name in MORE_DAMAGES)],
 )
-def test_damaged_code_is_compiled_again(tmp_path: Path, small_cache: Path, damage: str) -> None:
+def test_damaged_code_is_compiled_again(
+    tmp_path: Path, small_cache: Path, run: Run, damage: str
+) -> None:
     """Code that is damaged, or whose checksums are, is discarded and compiled again."""
     cache = tmp_path / "code"
     shutil.copytree(small_cache, cache)
@@ -108,7 +177,7 @@ def test_damaged_code_is_compiled_again(tmp_path: Path, small_cache: Path, damag
             sums.write_text("nonsense")
         case "no sums":
             sums.unlink()
-    completed = run(IMPORTS + SMALL_PROGRAM, PLYROOM_CACHE=str(cache))
+    (completed,) = run(IMPORTS + SMALL_PROGRAM, PLYROOM_CACHE=str(cache))
     assert (completed.returncode, completed.stdout) == (0, "0\n"), completed.stderr
     assert code.stat().st_size == pytest.approx(len(content), rel=0.01)
     assert next(cache.rglob("*.sums")).read_text().startswith("{")
@@ -149,7 +218,7 @@ def test_a_cache_that_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert file.read_text() == "another user's"
 
 
-def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_home_that_cannot_be_written(tmp_path: Path, run: Run) -> None:
     """Without a writable home the code goes to a private temporary folder.
 
     All processes of a user share the folder.
@@ -161,7 +230,7 @@ def test_a_home_that_cannot_be_written(tmp_path: Path) -> None:
     folders = []
     for _ in range(2):
         code = "from engine.compiler.code_cache import cache_folder; print(cache_folder())"
-        completed = run(code, HOME=str(not_a_folder), XDG_CACHE_HOME="", TMPDIR=str(scratch))
+        (completed,) = run(code, HOME=str(not_a_folder), XDG_CACHE_HOME="", TMPDIR=str(scratch))
         assert completed.returncode == 0, completed.stderr
         folders.append(Path(completed.stdout.split()[-1]))
     assert folders[0] == folders[1]
@@ -244,7 +313,7 @@ def test_another_installation_has_its_own_folder(name: str) -> None:
 
 
 def test_code_that_numba_does_not_find_is_not_compiled_by_a_loader(
-    tmp_path: Path, small_cache: Path
+    tmp_path: Path, small_cache: Path, run: Run
 ) -> None:
     """A process that may only load raises NotCached, though the seal says that all is there.
 
@@ -262,8 +331,8 @@ def test_code_that_numba_does_not_find_is_not_compiled_by_a_loader(
     )
 
     def output(access: str) -> str:
-        cache = str(tmp_path / "code")
-        return run(program, access, PLYROOM_CACHE=cache).stdout.strip()
+        (completed,) = run(program, access, PLYROOM_CACHE=str(tmp_path / "code"))
+        return completed.stdout.strip()
 
     assert output("LOAD") == "not cached False", "nothing is sealed"
     shutil.rmtree(tmp_path / "code")
@@ -301,7 +370,7 @@ def evaluate(s: State, data: Any) -> int:
 """
 
 
-def test_two_processes_compile_a_game_once(tmp_path: Path) -> None:
+def test_two_processes_compile_a_game_once(tmp_path: Path, run: Run) -> None:
     """Two processes that need the same game at once both get its code, and store it once.
 
     Its rules are recursive: a recursive rule with its signature works where it was compiled and
@@ -319,23 +388,13 @@ def test_two_processes_compile_a_game_once(tmp_path: Path) -> None:
         "native = compile_game(Game(recursive, rules_digest(recursive)));"
         "print(native.function('rule_evaluate')((7, 0), native.data))"
     )
-    environment = {
-        **os.environ,
-        "PLYROOM_CACHE": str(tmp_path / "code"),
-        "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}",
-    }
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", code],
-            cwd=ROOT,
-            env=environment,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(2)
-    ]
-    outputs = [process.communicate(timeout=120)[0] for process in processes]
-    assert outputs == ["6\n", "6\n"]
+    completed = run(
+        code,
+        count=2,
+        PLYROOM_CACHE=str(tmp_path / "code"),
+        PYTHONPATH=f"{ROOT}{os.pathsep}{tmp_path}",
+    )
+    assert [one.stdout for one in completed] == ["6\n", "6\n"], completed
     assert len(list((tmp_path / "code").rglob("*rule_evaluate*.nbc"))) == 1
 
 

@@ -283,7 +283,7 @@ def test_a_fault_in_the_use_of_hooks_is_found(
     """With a fault in the use of the optional hooks, their check fails."""
     with pytest.raises(AssertionError):
         test_search_options.check_hooks(
-            Searcher(connect_four_with_hooks, planted(original, faulty))
+            Searcher(connect_four_with_hooks, planted(original, faulty), compiled=False)
         )
 
 
@@ -300,7 +300,7 @@ def test_a_fault_in_null_move_is_found(
 ) -> None:
     """With a fault in null move, the check that covers it fails."""
     with pytest.raises(AssertionError):
-        check(Searcher(passing, planted(original, faulty)))
+        check(Searcher(passing, planted(original, faulty), compiled=False))
 
 
 @pytest.mark.long

@@ -106,7 +106,7 @@ def won_positions(number: int, pieces: int, seed: int) -> list[Position]:
     """Returns random positions with `pieces` pieces that the side to move wins."""
     won = [
         position
-        for position in random_positions(5 * number, pieces, seed)
+        for position in random_positions(6 * number, pieces, seed)
         if score_of(position) > 0
     ]
     assert len(won) >= number
@@ -248,7 +248,7 @@ def test_won_positions_are_won(pieces: int) -> None:
     Against the best defence it takes exactly the stated plies, against other moves no more.
     """
     rng = random.Random(pieces)
-    for position in won_positions(25, pieces, seed=pieces):
+    for position in won_positions(15, pieces, seed=pieces):
         expected = score_of(position)
         assert play_out(position, slowest_loss) == (
             expected,

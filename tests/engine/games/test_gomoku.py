@@ -104,13 +104,13 @@ def compare(game: Game, matches: int, seed: int, win: str) -> int:
 @pytest.mark.parametrize(
     ("win", "matches"),
     [
-        ("five-or-more", 20), ("exactly-five", 15),
+        ("five-or-more", 12), ("exactly-five", 10),
         pytest.param("five-or-more", 90, marks=pytest.mark.long),
         pytest.param("exactly-five", 60, marks=pytest.mark.long),
     ],
 )  # fmt: skip
 def test_rules_match_the_reference(win: str, matches: int) -> None:
-    """On thousands of random positions, moves, wins and winners equal those of the reference."""
+    """On hundreds of random positions, moves, wins and winners equal those of the reference."""
     assert compare(load_game("gomoku"), matches, seed=1, win=win) >= matches * 67
 
 
@@ -302,14 +302,14 @@ def test_a_wrong_count_is_found(right: str, wrong: str) -> None:
 @pytest.mark.parametrize("win", WIN_PATTERNS)
 def test_a_win_in_one_is_evaluated(win: str) -> None:
     """The evaluation is a win exactly if there is a winning move; winning moves come first."""
-    rng = random.Random(6)
+    rng = random.Random(7)
     win_count = 0
-    for position in rng.sample(random_positions(seed=7, matches=8, win=win), 20):
+    for position in rng.sample(random_positions(seed=7, matches=5, win=win), 12):
         winning = [move for move in position.moves() if position.play(move).outcome() is not None]
         assert (value(position) == 19_000) == bool(winning), position.text()
         assert sorted(position.moves()[: len(winning)]) == sorted(winning), position.text()
         win_count += bool(winning)
-    assert 1 < win_count < 19
+    assert 1 < win_count < 11
 
 
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import multiprocessing
 import os
 import re
 import signal
@@ -58,6 +59,16 @@ def play_match(
     run_match(log, games, concurrency=concurrency)
     log.close()
     return log.records
+
+
+@pytest.fixture
+def forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forks the processes of matches from one that has imported the compiler, as a pool does: each
+    import takes a second of processor time.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["engine.pool.preload"])
+    monkeypatch.setattr("multiprocessing.get_context", lambda method: context)
 
 
 def test_pairs_are_fair() -> None:
@@ -177,6 +188,7 @@ def test_a_program_that_dies_in_a_match() -> None:
     assert all("ended with code 3" in record.reason for record in records)
 
 
+@pytest.mark.usefixtures("forked")
 def test_deterministic_players_play_an_opening_once() -> None:
     """A match of deterministic players ends before its games repeat, also when it is resumed.
 
@@ -198,6 +210,7 @@ def test_deterministic_players_play_an_opening_once() -> None:
     )
 
 
+@pytest.mark.usefixtures("forked")
 def test_processes_play_the_same_match(tmp_path: Path) -> None:
     """Two processes write the same log as one, in the same order."""
     header = header_of("tic-tac-toe", "depth=1,margin=50", "persona=random", plies=1)

@@ -384,14 +384,21 @@ def test_as_a_process() -> None:
         assert process.stderr.read() == b""
 
 
-def on_terminal(**environ: str) -> str:
+class Terminal(io.TextIOWrapper):
+    """A terminal that keeps what it is sent."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def on_terminal() -> str:
     """Returns what a lesson prints on a terminal."""
     reader, writer = pty.openpty()
     with subprocess.Popen(
         [sys.executable, "-m", "client", "teach", "alpha-cut"],
         cwd=ROOT,
         stdout=writer,
-        env={**os.environ, "TERM": "xterm", "PYTHONIOENCODING": "utf-8", **environ},
+        env={**os.environ, "TERM": "xterm", "PYTHONIOENCODING": "utf-8", "NO_COLOR": ""},
     ) as process:
         os.close(writer)
         parts = []
@@ -404,10 +411,17 @@ def on_terminal(**environ: str) -> str:
     return b"".join(parts).decode()
 
 
-def test_on_a_terminal() -> None:
+def test_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """`plyroom teach` prints guide lines and colours on a terminal; NO_COLOR leaves the lines."""
-    text = on_terminal(NO_COLOR="")
+    text = on_terminal()
     assert "\033[2m└─ \033[0m" in text
     assert "\033[35mMIN\033[0m" in text
-    assert "└─ C2 <= 15" in on_terminal(NO_COLOR="1")
-    assert "C2 <= 15" in on_terminal(NO_COLOR="1", PYTHONIOENCODING="ascii")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    for encoding, line in (("utf-8", "└─ C2 <= 15"), ("ascii", "C2 <= 15")):
+        printed = io.BytesIO()
+        monkeypatch.setattr(sys, "stdout", Terminal(printed, encoding))
+        assert main(["alpha-cut"]) == 0
+        sys.stdout.flush()
+        assert line in printed.getvalue().decode()
+        assert b"\033" not in printed.getvalue()

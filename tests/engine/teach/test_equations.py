@@ -4,6 +4,8 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
+from itertools import cycle, islice
 
 import pytest
 from hypothesis import given, settings
@@ -32,7 +34,7 @@ ORDERS = ("game", "reversed", "best", "worst")
 #: Random generators for hypothesis.
 RNGS = st.integers(0, 2**32).map(random.Random)
 #: Settings of the property tests.
-EXAMPLES = settings(max_examples=60)
+EXAMPLES = settings(max_examples=40)
 
 
 def are_equal_except(trace: Trace, other: Trace, *fields: str) -> bool:
@@ -195,16 +197,18 @@ def test_other_trees_have_no_minimum() -> None:
 # --- games
 
 
+@cache
+def matches(game_id: str) -> list[list[Position]]:
+    """Returns random matches of a game, the same for all tests, as lists of positions."""
+    lines = list(playouts(load_game(game_id), 2, seed=11))
+    return [[position for position in line if position.moves()] for line in lines]
+
+
 def samples(game_id: str, count: int, seed: int) -> list[Position]:
     """Returns unfinished positions of a game from random matches, parsed from their text."""
     rng, game = random.Random(seed), load_game(game_id)
-    positions: list[Position] = []
-    while len(positions) < count:
-        for line in playouts(game, 2, seed):
-            position = rng.choice([earlier for earlier in line if earlier.moves()])
-            positions.append(game.position(position.text(), position.options))
-        seed += 1
-    return positions[:count]
+    drawn = [rng.choice(line) for line in islice(cycle(matches(game_id)), count)]
+    return [game.position(position.text(), position.options) for position in drawn]
 
 
 def depth_for(position: Position, nodes: int) -> int:
