@@ -29,9 +29,9 @@ from server.net.listener import CannotListen, PortTaken
 from server.process.logs import log_compile_error, log_to_stderr, stderr
 from server.process.network import is_container, is_for_networks, shared_addresses
 from server.settings import (
-    EXAMPLE_URL,
     SettingError,
     Settings,
+    example_of_url,
     expand_user,
     ignored_settings,
     settings_from_env,
@@ -208,7 +208,7 @@ def announcement(settings: Settings, running: RunningServer, is_container: bool)
     elif is_container and is_for_networks(settings.host):
         yield (
             "It is in a container, whose own address others cannot open. Set PLYROOM_URL to the"
-            f" address of its host that they open, as in {EXAMPLE_URL}"
+            f" address of its host that they open, as in {example_of_url(port)}"
         )
     elif not is_container and (addresses := shared_addresses(settings.host)):
         yield f"Others on your network open http://{_in_url(addresses[0])}:{port}/"

@@ -25,10 +25,13 @@ CHAT_LIMITS = (
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
-#: An example of `url`, for advice.
-EXAMPLE_URL = "PLYROOM_URL=http://192.168.1.7:8000"
 #: The address of a service of Kubernetes.
 _SERVICE = re.compile(r"(?:tcp|udp|sctp)://\S+")
+
+
+def example_of_url(port: int) -> str:
+    """An example of the setting `url` of a server at this port, for advice."""
+    return f"PLYROOM_URL=http://192.168.1.7:{port}"
 
 
 class SettingError(Exception):

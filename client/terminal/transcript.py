@@ -223,15 +223,15 @@ class Transcript:
                 name = words.quoted(former.name) if former else "A player"
                 self._output.report(f"{name} leaves the seat {words.side_name(board, seat)}.")
             case TookBack(seat=seat, to_ply=to_ply):
-                count = before.ply - to_ply
-                moves = "a move" if count == 1 else f"{count} moves"
+                moves = words.moves_back(before, to_ply)
                 self._output.report(f"{words.player_name(model, seat)} took back {moves}.")
             case (
-                Offered(seat=seat, what="draw" | "rematch" as what)
-                | Offered(seat=seat, what="takeback" as what, to_ply=int())
+                Offered(seat=seat, what="draw" | "rematch" as what, to_ply=to_ply)
+                | Offered(seat=seat, what="takeback" as what, to_ply=int() as to_ply)
             ):
-                is_takeback = what == "takeback"
-                offer = "asks to take a move back" if is_takeback else f"offered a {what}"
+                offer = f"offered a {what}"
+                if what == "takeback" and to_ply is not None:
+                    offer = f"asks to take {words.moves_back(model, to_ply)} back"
                 is_mine_to_answer = model.my_seat not in (None, seat)
                 advice = " Type accept or decline." if is_mine_to_answer else ""
                 self._output.report(f"{words.player_name(model, seat)} {offer}.{advice}")

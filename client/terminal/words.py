@@ -376,6 +376,12 @@ def possessive(name: str) -> str:
     return f"{name}'" if name.endswith("s") else f"{name}'s"
 
 
+def moves_back(model: Model, to_ply: int) -> str:
+    """The moves that a takeback to a ply takes back: "a move" or "2 moves"."""
+    count = model.ply - to_ply
+    return "a move" if count == 1 else f"{count} moves"
+
+
 def plural(noun: str) -> str:
     """The plural of the name of a piece: "men", "boxes", "discs"."""
     if noun.endswith("man"):

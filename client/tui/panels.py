@@ -56,12 +56,13 @@ def _offers(model: Model) -> Iterator[Offer]:
         else:
             yield Offer(f"You offer a {what}.", _withdrawal(model, what), is_own=True)
     for request in model.takebacks:
+        moves = words.moves_back(model, request.to_ply or 0)
         if request.seat != seat:
             name = words.player_name(model, request.seat)
-            yield Offer(f"{name} asks to take a move back.", _replies(model, "takeback"))
+            yield Offer(f"{name} asks to take {moves} back.", _replies(model, "takeback"))
         else:
             withdrawal = _withdrawal(model, "takeback")
-            yield Offer("You ask to take a move back.", withdrawal, is_own=True)
+            yield Offer(f"You ask to take {moves} back.", withdrawal, is_own=True)
     if (proposal := model.next_offer) is not None:
         title = words.proposal_text(proposal, model.clock)
         if proposal.seat != seat:

@@ -12,7 +12,7 @@ from server.address import public_urls
 from server.limits.by_address import LimitExceeded, RateLimit
 from server.ports import Ports
 from server.process.network import is_container, is_for_networks, shared_addresses
-from server.settings import EXAMPLE_URL
+from server.settings import example_of_url
 from server.web.answers import ORIGIN, ApiError, json_answer, too_many_requests
 
 #: An id of a room or match as the browser's pages accept it.
@@ -26,7 +26,7 @@ CACHE = "private, max-age=300"
 #: What to do where a page has no link, and the server runs in a container.
 SET_URL = (
     "This address works on this computer only: the server runs in a container, and cannot know how"
-    f" others reach it. Its operator can set that address, as in {EXAMPLE_URL}"
+    " others reach it. Its operator can set that address, as in {example}"
 )
 
 
@@ -58,7 +58,10 @@ class Links:
         """
         links = self._links(request)
         is_advised = not links and self._is_container and is_for_networks(self._settings.host)
-        return json_answer({"links": links} | ({"advice": SET_URL} if is_advised else {}))
+        if not is_advised:
+            return json_answer({"links": links})
+        example = example_of_url(request.url.port or self._settings.port)
+        return json_answer({"links": links, "advice": SET_URL.format(example=example)})
 
     async def qr_code(self, request: web.Request) -> web.Response:
         """Answers with a QR code of the first of the page's `links`, as SVG; 404 if it has none.

@@ -220,6 +220,8 @@ async def test_of_two_offers_the_one_that_is_shown_is_answered() -> None:
         await screen.shows("Bob asks to take a move back.", "You offer a draw.")
         await screen.press("f3")
         await screen.until(lambda: not room.room.takeback_offers, "declined")
+        await screen.type("takeback")
+        await screen.shows("You ask to take 2 moves back.")
         assert room.room.offers == (0,)
 
 

@@ -89,7 +89,7 @@ test("against an AI a click takes the move back, and another person is asked", a
 test("a request is answered with its kind and its ply", async () => {
     const asked = modelAfter([ASKED], { may: ["accept", "decline"] });
     const { parent, sent, texts } = actionsOf(asked);
-    assertEqual(texts, ["Ask to take back", "Ben asks to take a move back.", "Accept", "Decline"]);
+    assertEqual(texts, ["Ask to take back", "Ben asks to take 2 moves back.", "Accept", "Decline"]);
     assert(parent.querySelector("button").disabled, "it only keeps its place");
     await click(parent, "Accept");
     await click(parent, "Decline");
@@ -97,7 +97,7 @@ test("a request is answered with its kind and its ply", async () => {
         { t: "accept", room: "r", what: "takeback", ply: 3 },
         { t: "decline", room: "r", what: "takeback" },
     ]);
-    const own = modelAfter([{ ...ASKED, seat: 0 }], { may: ["decline"] });
+    const own = modelAfter([{ ...ASKED, seat: 0, to_ply: 2 }], { may: ["decline"] });
     assertEqual(actionsOf(own).texts, ["Ask to take back", "You asked to take a move back.", "Withdraw"]);
     const watched = modelAfter([ASKED], { may: [], seats: [{ identity: "cyd", name: "Cyd" }, BEN] });
     assertEqual(actionsOf(watched).texts.slice(1), []); // after the word that they watch

@@ -15,7 +15,7 @@ import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
 import { keptSeat, legalMoves, mySeat, permits } from "./viewer.js";
 import { hasAi } from "../../ui/table.js";
-import { occupantName, optionsText } from "../../shell/words.js";
+import { occupantName, optionsText, plural } from "../../shell/words.js";
 
 export class Opponent {
     #app;
@@ -229,7 +229,7 @@ function awayText(room, seat) {
 }
 
 /**
- * "Ada asks to take a move back." with the buttons to accept and decline, or "You asked to take a
+ * "Ada asks to take 2 moves back." with the buttons to accept and decline, or "You asked to take a
  * move back." with the button to withdraw the request.
  * @param {App} app
  * @param {Room} room
@@ -242,9 +242,10 @@ function drawTakebackRequest(app, room) {
     const request = room.takebacks.find((each) => each.seat !== seat);
     const accept = () => void app.command({ t: "accept", room: room.id, what: "takeback", ply: headPly(room) });
     const decline = () => void app.command({ t: "decline", room: room.id, what: "takeback" });
-    const sentence = request
-        ? `${occupantName(room.seats[request.seat])} asks to take a move back.`
-        : "You asked to take a move back.";
+    // After the opponent's answer it is two moves, of which one is the other player's own.
+    const count = headPly(room) - ((request ?? room.takebacks[0]).to_ply ?? 0);
+    const back = count === 1 ? "a move" : plural(count, "move");
+    const sentence = request ? `${occupantName(room.seats[request.seat])} asks to take ${back} back.` : `You asked to take ${back} back.`;
     return h(
         "div",
         { key: "takeback-request", class: "offer", role: "group", "aria-label": sentence },
