@@ -224,8 +224,8 @@ def test_what_is_printed(
     if url:
         assert lines[1] == "Others open https://play.example.org/"
     elif is_shared and in_container:
-        assert "PLYROOM_URL" in lines[1]
-        assert "192.168.1.7:8123" not in lines[1]
+        assert lines[1].endswith("as in PLYROOM_URL=http://192.168.1.7:8123")
+        assert "Others" not in lines[1]
     elif is_shared:
         assert lines[1] == "Others on your network open http://192.168.1.7:8123/"
 
