@@ -391,6 +391,7 @@ async def test_the_exercises_are_solved_on_a_phone(
         await expect(listing.get_by_role("button", name="Show the fault")).to_be_visible()
         await listing.get_by_role("button", name="minimax(q, is_max)").tap()
         await expect(listing).to_contain_text("✓ Right. is_max is handed on unchanged")
+        await expect(listing.locator(".found .verdict.is-right")).to_be_in_viewport(ratio=1)
         await expect(listing.get_by_role("button", name="Show the fault")).to_have_count(0)
         lines = listing.locator(".listing")
         line = await lines.get_by_role("button").first.bounding_box()

@@ -10,6 +10,9 @@ import { h } from "../../shell/elements.js";
 
 /** @typedef {{kind: "listing", text: string, lines: ListingLine[], reason: string}} ListingExerciseBody */
 
+const RIGHT = "✓ Right. ";
+const WRONG = "✗ Not this line. Try another one.";
+
 export class ListingExercise {
     #app;
     #body;
@@ -40,7 +43,6 @@ export class ListingExercise {
             h("p", { class: "muted" }, "Press the line at fault."),
             h("ol", { class: "listing" }, lines.map((line, index) => this.#drawLine(line, index))),
             isSolved ? null : h("p", { key: "show", class: "buttons" }, h("button", { onclick: () => this.#show() }, "Show the fault")),
-            h("div", { role: "status" }, this.#drawVerdict()),
         );
     }
 
@@ -54,37 +56,39 @@ export class ListingExercise {
         const isMarked = is_fault && (isChosen || this.#isShown);
         return h(
             "li",
-            { key: index, class: isMarked && "fault", "--indent": indentOf(line) },
+            { key: index, class: isMarked && (isChosen ? "fault found" : "fault"), "--indent": indentOf(line) },
             h(
                 "button",
                 { "aria-pressed": String(isChosen), onclick: () => this.#choose(index) },
                 parts.map(([text, isAdded], place) => (isAdded ? h("span", { key: place, class: "added" }, text) : text)),
             ),
+            this.#drawVerdict(line, isChosen),
         );
     }
 
     /** @param {number} index */
     #choose(index) {
         this.#chosen = index;
-        if (this.#body.lines[index]?.is_fault) this.#onSolved();
+        const isRight = this.#body.lines[index]?.is_fault === true;
+        this.#app.announce(isRight ? RIGHT + this.#body.reason : WRONG);
+        if (isRight) this.#onSolved();
         this.#app.update();
     }
 
     #show() {
         this.#isShown = true;
+        this.#app.announce(this.#body.reason);
         this.#app.update();
     }
 
-    #drawVerdict() {
-        const line = this.#chosen === null ? null : this.#body.lines[this.#chosen];
-        const isRight = line?.is_fault === true;
-        if (!isRight && this.#isShown) return h("p", null, this.#body.reason);
-        if (!line) return null;
-        return h(
-            "p",
-            { class: ["verdict", isRight ? "is-right" : "is-wrong"] },
-            h("strong", null, isRight ? "✓ Right. " : "✗ Not this line. "),
-            isRight ? this.#body.reason : "Try another one.",
-        );
+    /**
+     * What the reader learns of a line, below it: a phone does not show the end of a long listing.
+     * @param {ListingLine} line
+     * @param {boolean} isChosen
+     */
+    #drawVerdict({ is_fault }, isChosen) {
+        if (isChosen && !is_fault) return h("p", { class: "verdict is-wrong" }, WRONG);
+        if (isChosen) return h("p", { class: "verdict is-right" }, h("strong", null, RIGHT), this.#body.reason);
+        return is_fault && this.#isShown ? h("p", { class: "verdict" }, this.#body.reason) : null;
     }
 }
