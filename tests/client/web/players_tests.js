@@ -106,10 +106,10 @@ test("the row of a seat shows its clock and the player's name, whatever else sta
     render(parent, drawPlayer({ ...player, hands: {}, board: { ...board, counted: "man" }, occupant, score: "1½" }));
     const visible = [".count", ".you", "b.points"].map((name) => parent.querySelector(name).getClientRects().length);
     assertEqual(visible, [1, 1, 0]);
-    // The first letter of the side stays, for eyes that do not tell the colours apart.
+    // Of the side's name a letter and an ellipsis stay, for eyes that do not tell the colours apart.
     parent.style.width = "374px";
     const side = parent.querySelector(".side").getBoundingClientRect();
-    assertEqual(side.width, 15);
+    assertEqual(side.width, 30);
     const ai = { kind: "ai", level: 1, name: "AI level 1" };
     const men = Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`a${at}`, "m"]));
     render(parent, drawPlayer({ ...player, board: { ...board, counted: "piece" }, hands: {}, pieces: men, you: false, thinking: true, levels: ["Beginner"], occupant: ai }));
