@@ -97,6 +97,15 @@ test("players who join, leave or abort are logged, and the other player is told"
     assertEqual(textsOf({ kind: "hidden" }), Array(3).fill([null, null]));
 });
 
+test("both players are told what the bot may do from now on, wherever they look", () => {
+    const told = "The bot may help both players now";
+    assertEqual(textsOf({ kind: "configured", help: true }), [
+        [told, told],
+        [told, told],
+        [told, null],
+    ]);
+});
+
 test("a move, a capture, the turn and the end have their sounds, each once", () => {
     const view = (ply, pieces, turn) => ({ t: "view", room: "r", v: 10, match: "m", ply, view: { pieces, turn, text: "" } });
     const messages = [

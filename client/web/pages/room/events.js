@@ -177,6 +177,7 @@ export function toastText(event, room, seat) {
         case "released":
             return logLine(event, room, seat);
         case "player_returned":
+        case "configured":
             return event.seat === seat ? null : logLine(event, room, seat);
         case "finished":
             return event.how === "abort" ? "The match was aborted" : null;
