@@ -2,10 +2,11 @@
 
 import pytest
 
-from engine.rules.registry import load_game
+from engine.rules.registry import game_ids, load_game
 from server.bot.bot import KNOWN_QUESTIONS
+from server.bot.explanations.rules_text import find_passage
 from server.commands import AiSeat, MySeat, OpenSeat
-from server.questions import parse_question
+from server.questions import Question, parse_question
 from tests.support.bots import AGAINST_AI, ask, bot_of, private_answer
 from tests.support.fake_server import Client, FakeServer, run_ready_tasks, virtual
 
@@ -71,3 +72,19 @@ def test_the_questions_that_the_answer_names_are_understood() -> None:
     examples = KNOWN_QUESTIONS.split('"')[1::2]
     assert len(examples) == 3
     assert all(parse_question(each, has_ai=True) for each in examples)
+
+
+@pytest.mark.parametrize(
+    ("text", "command", "words"),
+    [
+        ("@bot how good is my position?", "eval", ()),
+        ("@bot how do I take back a move?", "help", ("takeback",)),
+    ],
+)
+def test_a_word_of_every_rules_text_finds_no_rule(
+    text: str, command: str, words: tuple[str, ...]
+) -> None:
+    """Questions about the match are no questions about the rules, which have their words too."""
+    assert parse_question(text, has_ai=False) == Question(command, words)
+    for game_id in game_ids():
+        assert find_passage(load_game(game_id).rules.RULES, "is this a good position") is None

@@ -13,13 +13,13 @@ LENGTH = 400
 _COMMON = (
     "a about all allowed also am an and any anyone are as at be because been before bot but by"
     " can could did do does doing done each else ever every explain for from game games get give"
-    " go goes had has have he hello help her here hey hi how i if in into is it its just know let"
-    " like make makes many may me mean means more move moves much must my need no not now of off"
-    " ok okay on one only or other our out play player players playing please plyroom possible"
-    " put right rule rules say says side sides so some something tell than thank thanks that the"
-    " their them then there these they thing this to too turn turns two under up us use very was"
-    " way we well were what when where which who whose why will with without work works would you"
-    " your"
+    " go goes good had has have he hello help her here hey hi how i if in into is it its just know"
+    " let like make makes many may me mean means more move moves much must my need no not now of"
+    " off ok okay on one only or other our out play player players playing please plyroom position"
+    " possible put right rule rules say says side sides so some something tell than thank thanks"
+    " that the their them then there these they thing this to too turn turns two under up us use"
+    " very was way we well were what when where which who whose why will with without work works"
+    " would you your"
 )
 COMMON = frozenset(_COMMON.split())
 #: Endings of words, the longest first: what is left has at least MIN_STEM letters.

@@ -13,6 +13,9 @@ import { numberedMove } from "../../shell/words.js";
 import { unbroken } from "../../ui/thinking/panel.js";
 import { SIGNS } from "./analysis.js";
 
+/** A loss of the chance to win below which two moves are about as good, from 0 to 1. */
+const NEARLY_EQUAL = 0.02;
+
 /**
  * The verdict on a move: the sentence of its mark, or the best move; and two buttons.
  * @param {AnalysedPly | null} entry of the position before the move
@@ -26,7 +29,9 @@ import { SIGNS } from "./analysis.js";
 export function drawVerdict(entry, played, { showLine, isOpening, playAgain }) {
     if (!entry?.best || !played || entry.loss === undefined) return null;
     const isBest = entry.best === played.move;
-    const text = entry.mark ? entry.says_mark : isBest ? praiseOf(entry) : `Best was ${entry.text}.`;
+    // Another search would choose another one of moves so near to each other, as that of a hint did.
+    const other = entry.loss < NEARLY_EQUAL ? `About as good as ${entry.text}.` : `Best was ${entry.text}.`;
+    const text = entry.mark ? entry.says_mark : isBest ? praiseOf(entry) : other;
     return h(
         "div",
         { class: "verdict", key: "verdict" },

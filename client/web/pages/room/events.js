@@ -174,10 +174,10 @@ export function toastText(event, room, seat) {
         case "time_added":
             return event.seat === seat ? logLine(event, room, seat) : null;
         case "ai_took_over":
+        case "configured":
         case "released":
             return logLine(event, room, seat);
         case "player_returned":
-        case "configured":
             return event.seat === seat ? null : logLine(event, room, seat);
         case "finished":
             return event.how === "abort" ? "The match was aborted" : null;
