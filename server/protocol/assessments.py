@@ -64,7 +64,8 @@ class Assessment(Struct, frozen=True, omit_defaults=True, kw_only=True):
       of them by the first move tried. Answered from memory 1,640 times." It is empty where nothing
       counts that.
     - `note` is a sentence about the move that was played, if a level did not find it best: "Level 1
-      was careless here on purpose.", "Level 3 chose among moves that it found nearly as good."
+      was careless here on purpose.", "Level 3 chose among moves that it found nearly as good." It
+      names that move if it is not one of the candidates: "Nc6 was played."
     """
 
     sentence: str

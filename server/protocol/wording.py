@@ -108,8 +108,13 @@ class Wording:
         #: The best moves of depths in words.
         self._depths: dict[DepthBest, DepthWords] = {}
 
-    def assessment(self, report: SearchReport, note: str = "") -> Assessment | None:
-        """The report in words; None for a report without a move."""
+    def assessment(
+        self, report: SearchReport, note: str = "", played: str | None = None
+    ) -> Assessment | None:
+        """The report in words; None for a report without a move.
+
+        The note also names the played move if it is not one of the candidates.
+        """
         if not report.pv:
             return None
         if report.depth == 0:  # the move was not searched
@@ -117,6 +122,8 @@ class Wording:
         if report.value:
             return self._with_value(report, note)
         candidates = self._candidates(report)
+        if played and all(each.move != played for each in candidates[:MAX_CANDIDATES]):
+            note = f"{note} {self._show(played)[0]} was played.".strip()
         return Assessment(
             sentence=self._sentence(report),
             chance=percent(win_chance(self._game, report.score), report.score),

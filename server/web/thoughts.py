@@ -201,4 +201,4 @@ def _assess(
     report = with_mean(report, seats[turn].persona if turn < len(seats) else None)
     seed = search_seed(match.match, thought.ply)
     note = choice_note(position.game, level, seed, position.digest(), report, report.move)
-    return Wording(position, thought.ply).assessment(report, note)
+    return Wording(position, thought.ply).assessment(report, note, report.move)

@@ -353,6 +353,19 @@ def test_a_move_that_was_not_the_best_one_has_its_reason() -> None:
     assert choice_note(game, 1, 1, "digest", at_random, "d5") == ""
 
 
+def test_a_played_move_that_is_no_candidate_is_named() -> None:
+    """Whoever reads which moves the AI likes also reads which one it played."""
+    report = Info(3, 25, 100, 1000, 5, ("e2e4", "e7e5"), (RootMove("e2e4", 25),))
+    wording = Wording(load_game("chess").start(), 0)
+    notes = {}
+    for played in ("e2e4", "g1f3", None):
+        assessment = wording.assessment(report, "Level 3 looked one move ahead.", played)
+        assert assessment is not None
+        notes[played] = assessment.note
+    assert notes.pop("g1f3") == "Level 3 looked one move ahead. Nf3 was played."
+    assert {*notes.values()} == {"Level 3 looked one move ahead."}
+
+
 def test_a_search_with_units_of_its_own_has_no_chance() -> None:
     """The value of a strategy is told as it is, because no scale belongs to its units."""
     report = Info(3, 1, 100, 1000, 5, ("e2e4", "e7e5"), value="+3.5")

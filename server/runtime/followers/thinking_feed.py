@@ -95,7 +95,7 @@ class ThinkingFeed:
             note = choice_note(
                 match.position.game, level, seed, match.digest, thinking, thinking.played
             )  # fmt: skip
-        return self._wording.assessment(thinking, note)
+        return self._wording.assessment(thinking, note, thinking.played)
 
 
 def without_results(thinking: wire.Thinking, reason: str) -> wire.Thinking:
