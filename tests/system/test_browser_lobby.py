@@ -37,6 +37,8 @@ SIZES: dict[str, tuple[tuple[int, int], ...]] = {
 }
 #: The seats of an open room and of a match that can be watched.
 SEATS = ((MySeat(), OpenSeat()), (AiSeat(1), AiSeat(1)))
+#: The least height of what a finger presses.
+TOUCH_PX = 44
 #: The most elements that the lobby may have with 30 rooms.
 MAX_NODES = 2500
 
@@ -333,10 +335,28 @@ async def choose(person: Person, game: str, opponent: str, choices: dict[str, st
     await person.create_room()
 
 
+async def assert_phone_leads_to_the_waiting(person: Person) -> None:
+    """On a phone and a tablet the first screen says that somebody waits; a wide window need not."""
+    button = person.page.get_by_role("button", name="waits for a player")
+    await expect(button).to_have_count(0)
+    for width, height in ((768, 1024), (390, 844)):
+        await person.page.set_viewport_size({"width": width, "height": height})
+        await person.page.evaluate("scrollTo(0, 0)")
+        await expect(button).to_have_text("1 person waits for a player")
+        await expect(button).to_be_in_viewport(ratio=1)
+        assert await button.evaluate("button => button.offsetHeight") >= TOUCH_PX
+        await button.click()
+        await expect(person.page.locator(".rooms h2:focus")).to_have_text("Waiting for a player")
+        await expect(person.page.locator(".rooms .open li").first).to_be_in_viewport(ratio=1)
+    assert await audit(person.page) == []
+    await person.page.set_viewport_size({"width": 1280, "height": 800})
+
+
 async def test_the_lobby_shows_rooms_as_they_come_and_go_and_thirty_are_small(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """The lobby adds and removes rooms as they change; it shows public ones only.
+    """The lobby adds and removes rooms as they change; it shows public ones only. Where they stand
+    below the games, a button above these leads to those who wait.
 
     Thirty rooms of all games make a page of fewer than MAX_NODES elements, each with a picture.
     """
@@ -351,12 +371,16 @@ async def test_the_lobby_shows_rooms_as_they_come_and_go_and_thirty_are_small(
         room = await create("sticks", *SEATS[0])
         await expect(kim.page.locator(f"[data-room='{room}']")).to_contain_text("Sticks")
         await expect(kim.page.locator(f".open [data-room='{room}']")).to_be_visible()
+        await assert_phone_leads_to_the_waiting(kim)
         await client.command(CommandFrame(room, AddAi(client.new_id(), seat=1, level=1)))
         playing = kim.page.locator(f".playing [data-room='{room}']")
         await expect(playing).to_be_visible()
         await expect(playing.get_by_text("Watch")).to_have_css("border-style", "solid")
         await client.command(CommandFrame(room, Abort(client.new_id())))
         await expect(kim.page.locator(f"[data-room='{room}']")).to_have_count(0)
+        await kim.page.set_viewport_size({"width": 390, "height": 844})
+        await expect(kim.page.locator(".doors + .create")).to_be_visible()
+        await kim.page.set_viewport_size({"width": 1280, "height": 800})
         hidden = await create("tic-tac-toe", *SEATS[0], visibility="unlisted")
         shown = await create("tic-tac-toe", *SEATS[0])
         await expect(kim.page.locator(f"[data-room='{shown}']")).to_be_visible()

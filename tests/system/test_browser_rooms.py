@@ -65,6 +65,16 @@ COVERED = """() => [...document.querySelectorAll("main :is(button, input, a)")].
         return box.top < bottom && top < box.bottom && box.left < right && left < box.right;
     });
 }).map((each) => each.outerHTML)"""
+#: What of an upright phone's chat has no place: the chat itself, lines that the field covers, or
+#: the list of commands over the field.
+CRAMPED = """() => {
+    const box = (name) => document.querySelector(name)?.getBoundingClientRect();
+    const field = box("#say");
+    return [
+        box(".chat").height < Math.min(0.33 * innerHeight, 280) - 1 && "chat",
+        ...[".chat .lines", ".commands"].filter((name) => box(name)?.bottom > field.top),
+    ].filter(Boolean);
+}"""
 #: The height of a row in the list of moves on a low window.
 ROW_PX = 30
 
@@ -191,12 +201,30 @@ async def let_the_host_mute(ada: Person, bob: Person) -> None:
     await expect(ada.page.locator(".chat .lines p", has_text="thank you")).to_be_visible()
 
 
+async def assert_chat_has_a_place(person: Person) -> None:
+    """On upright phones the chat has its least height, its newest line is above the field, and the
+    list of commands leaves in view what is typed.
+    """
+    field = person.page.get_by_label("Say something")
+    for height in (844, 667):
+        await person.page.set_viewport_size({"width": 390, "height": height})
+        await person.open_tab("Chat")
+        await expect(person.page.locator("#say")).to_be_in_viewport(ratio=1)
+        await person.page.evaluate("scrollTo(0, 0)")
+        assert await person.page.evaluate(CRAMPED) == []
+        await field.press_sequentially("/")
+        await expect(person.page.get_by_role("option").first).to_be_visible()
+        await expect(person.page.locator("#say")).to_be_in_viewport(ratio=1)
+        assert await person.page.evaluate(CRAMPED) == []
+        await field.fill("")
+
+
 async def test_a_hint_helps_step_by_step(chromium: Browser, server: ServerProcess) -> None:
     """By keyboard alone, each press of the button tells more in words; a move clears the hint.
 
-    On a phone on its side the three best moves leave room for the list of moves; upright, a low
-    window holds the chat, which has a third of it, and both players. On a tablet the board stays
-    large beside it.
+    Below the three best moves the chat of a phone has its place, though the page scrolls; on its
+    side they leave room for the list of moves. Without a hint a low window holds the chat, which
+    has a third of it, and both players. On a tablet the board stays large beside it.
     """
     async with people(chromium, server.url, PHONE) as (ada,):
         await ada.open_room("tic-tac-toe", AiSeat(1))
@@ -209,6 +237,8 @@ async def test_a_hint_helps_step_by_step(chromium: Browser, server: ServerProces
         await expect(ada.page.locator("ply-board .arrows rect.target").first).to_be_attached()
         assert await ada.page.locator(".actions button:focus").count() == 1
         assert await audit(ada.page) == []
+        await assert_chat_has_a_place(ada)
+        await ada.open_tab("Moves")
         await ada.page.set_viewport_size({"width": 844, "height": 390})
         await expect(ada.page.locator(".player").last).to_be_in_viewport(ratio=1)
         moves = ada.page.locator(".moves")

@@ -233,6 +233,25 @@ test("lines that are scrolled back stay, a new list begins at its end, and one o
     assertEqual(afterOutage.scrollTop, 20);
 });
 
+test("the field in which you write stays in view when a hint moves it, and you may scroll away", () => {
+    const { extras } = pageOfAda();
+    document.body.innerHTML = "<div id='above'></div><div class='lines'><p></p></div><form id='say'><input></form><div style='height:3000px'></div>";
+    const [above, lines, form, field] = ["#above", ".lines", "#say", "#say input"].map((name) => document.querySelector(name));
+    lines.style.cssText = "height:60px;overflow:auto";
+    const isInView = () => form.getBoundingClientRect().top >= 0 && form.getBoundingClientRect().bottom <= innerHeight;
+    const moved = (height) => {
+        above.style.height = `${height}px`;
+        scrollTo(0, 0);
+        extras.scroll(lines, true);
+        return isInView();
+    };
+    assertEqual([moved(0), moved(innerHeight)], [true, false]);
+    field.focus({ preventScroll: true });
+    assertEqual([moved(innerHeight + 40), moved(innerHeight + 40)], [true, false]);
+    document.body.replaceChildren();
+    scrollTo(0, 0);
+});
+
 test("a spectator chooses the readers of a line even if the extras have not arrived", () => {
     const sent = [];
     const chat = { room: room(), extras: null, log: [], error: null, isSpectator: true, marks: new Map(), muted: { has: () => false }, me: "ada" };

@@ -1,6 +1,6 @@
 import { createCommand, describeChoices, keepChoices, readChoices, validChoices } from "/client/web/pages/lobby/choices.js";
 import { choicesThrough, levelOf } from "/client/web/pages/lobby/doors.js";
-import { currentOf, drawMine, drawPublic, isAlreadyThere } from "/client/web/pages/lobby/rooms.js";
+import { currentOf, drawMine, drawPublic, drawWaiting, isAlreadyThere } from "/client/web/pages/lobby/rooms.js";
 import { LobbyPage } from "/client/web/pages/lobby/page.js";
 import { h, render } from "/client/web/shell/elements.js";
 import { assert, assertEqual, flushPromises, test } from "./testing.js";
@@ -155,6 +155,22 @@ test("a room is joined beside a person who is there", () => {
     assertEqual(buttons({ ...waiting, away: [] }), [1, false, false]);
     assertEqual(buttons(room("o", "open", [AI, null])), [0, false, true]);
     assertEqual(buttons(room("o", "playing", [BEN, AI])), [0, false, false]);
+});
+
+test("the people who wait in rooms that you may join are counted once each, and lead to the list", () => {
+    const text = (...rooms) => textOf(drawWaiting(lobbyOf(...rooms)));
+    const waiting = room("o", "open", [BEN, null]);
+    const kim = room("k", "open", [null, { identity: "kim", name: "Kim" }]);
+    assertEqual(text(waiting), "1 person waits for a player");
+    assertEqual(text(waiting, kim, room("o2", "open", [BEN, null])), "2 people wait for a player");
+    const others = [{ ...waiting, away: [0] }, room("a", "open", [AI, null]), room("m", "open", [ADA, null]), room("p", "playing", [BEN, AI])];
+    assertEqual(others.map((each) => text(each)), ["", "", "", ""]);
+    assertEqual(drawWaiting({ you: ADA, lobby: null, waiting: [] }), null);
+    const model = lobbyOf(waiting);
+    render(document.body, [drawWaiting(model), drawPublic(model, GAMES, () => {}, ALL_TIMES)]);
+    document.querySelector(".who-waits").click();
+    assertEqual(document.activeElement.textContent, "Waiting for a player");
+    render(document.body, null);
 });
 
 test("a door and a game make a room", () => {

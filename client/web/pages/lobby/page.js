@@ -19,7 +19,7 @@ import { MAX_OFFERED, createCommand, keepChoices, readChoices, validChoices } fr
 import { choicesThrough, drawDoors, headingOf, opponentOf } from "./doors.js";
 import { drawGames, drawOffered } from "./games.js";
 import { drawLatest, drawLearn, drawTerminal } from "./inside.js";
-import { currentOf, drawMine, drawPublic, isAlreadyThere, isOneScreen } from "./rooms.js";
+import { currentOf, drawMine, drawPublic, drawWaiting, isAlreadyThere, isOneScreen } from "./rooms.js";
 import { sentence } from "../../shell/words.js";
 
 /** Maximum number of finished matches in the lobby. */
@@ -178,6 +178,7 @@ export class LobbyPage {
                     this.#names = names;
                     this.#app.update();
                 }),
+                isNarrow ? drawWaiting(this.#app.model) : null,
                 this.#drawGames(),
             ),
             h(

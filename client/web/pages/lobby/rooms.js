@@ -36,13 +36,49 @@ export function drawPublic({ lobby, you }, games, join, times, offline = false) 
     return h(
         "section",
         { class: "rooms", "aria-label": "Public rooms", key: "public" },
-        h("h2", null, "Waiting for a player", all.some(({ clock }) => clock) || times.speed ? drawSpeeds(times) : null),
+        h("h2", { id: "waiting-heading", tabindex: -1 }, "Waiting for a player", all.some(({ clock }) => clock) || times.speed ? drawSpeeds(times) : null),
         open.length > 0
             ? h("ul", { class: "card list open", key: "open" }, open.map(draw))
             : h("p", { class: ["muted empty", lobby === null && "awaited"], key: "no open" }, times.speed ? `No ${times.speed} room waits for a player.` : emptyText(lobby !== null, playing.length > 0)),
         playing.length > 0 ? h("h2", null, "Being played") : null,
         playing.length > 0 ? h("ul", { class: "card list playing", key: "playing" }, playing.map(draw)) : null,
     );
+}
+
+/**
+ * How many people wait for a player in the rooms of others, as a button that leads to the list of
+ * these rooms; null if nobody waits.
+ * @param {Model} model
+ * @returns {VNode | null}
+ */
+export function drawWaiting({ lobby, you }) {
+    const rooms = Object.values(lobby ?? {}).filter((room) => isJoinable(room) && !hasSeat(room, you?.identity));
+    const people = new Set(rooms.flatMap(peopleThere).map(({ identity }) => identity)).size;
+    if (people === 0) return null;
+    const onclick = () => {
+        const heading = document.getElementById("waiting-heading");
+        heading?.scrollIntoView({ block: "start" });
+        heading?.focus({ preventScroll: true });
+    };
+    return h("button", { class: "who-waits", key: "waiting", onclick }, people === 1 ? "1 person waits for a player" : `${people} people wait for a player`);
+}
+
+/**
+ * The people with a seat who are in the room.
+ * @param {RoomSummary} room
+ * @returns {Occupant[]}
+ */
+function peopleThere({ seats, away = [] }) {
+    return seats.flatMap((occupant, seat) => (occupant === null || occupant.kind === "ai" || away.includes(seat) ? [] : occupant));
+}
+
+/**
+ * Whether one may sit down beside someone. Whoever waits must be there: nobody should sit down before
+ * an empty chair. By the link one may.
+ * @param {RoomSummary} room
+ */
+function isJoinable(room) {
+    return room.state === "open" && room.seats.includes(null) && peopleThere(room).length > 0;
 }
 
 /**
@@ -301,10 +337,8 @@ function drawRoom(room, game, join, now_ms, offline) {
     const watching = room.watching ?? 0;
     const facts = [optionsText(room), room.clock ? controlText(room.clock) : "", room.length ?? ""].filter(Boolean).join(" · ");
     const away = new Set(room.away ?? []);
-    // Whoever waits must be there: nobody should sit down before an empty chair. By the link one may.
-    const isWaiting = room.seats.some((occupant, seat) => occupant && occupant.kind !== "ai" && !away.has(seat));
-    const isJoinable = isWaiting && room.state === "open" && room.seats.includes(null);
-    const isLeft = room.state === "open" && !isWaiting;
+    const canJoin = isJoinable(room);
+    const isLeft = room.state === "open" && peopleThere(room).length === 0;
     return h(
         "li",
         { key: room.room, "data-room": room.room, class: isLeft && "host-away" },
@@ -326,9 +360,9 @@ function drawRoom(room, game, join, now_ms, offline) {
                 ),
             ),
             watching > 0 ? h("span", { class: "watching muted", title: "Spectators" }, icon("eye"), watching) : null,
-            isJoinable ? null : isLeft && away.size > 0 ? h("span", { class: "hint muted" }, "Host away") : h("span", { class: "hint way-in" }, isLeft ? "Look in" : "Watch"),
+            canJoin ? null : isLeft && away.size > 0 ? h("span", { class: "hint muted" }, "Host away") : h("span", { class: "hint way-in" }, isLeft ? "Look in" : "Watch"),
         ),
-        isJoinable
+        canJoin
             ? h(
                   "button",
                   { class: "main small", "aria-label": `Join ${room.title}`, onclick: () => join(room.room), ...offline },

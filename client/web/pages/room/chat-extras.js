@@ -52,6 +52,8 @@ export class ChatExtras {
     #resizes = new ResizeObserver(() => this.#app.update());
     /** The line to which the list was scrolled last. @type {Element | null} */
     #last = null;
+    /** Where the form was in the page after the last draw. @type {number | undefined} */
+    #formTop;
     /** What is typed. */
     #typed = "";
     /** The number of the last line that this page has sent on the current connection. @type {number | null} */
@@ -120,11 +122,15 @@ export class ChatExtras {
 
     /**
      * Scrolls to the newest line, or once to the beginning of an answer; a list that the user has
-     * scrolled back stays, unless it is a new one.
+     * scrolled back stays, unless it is a new one. The field in which the user writes stays in view
+     * when a hint or an offer above the chat moves it.
      * @param {HTMLElement} lines
      * @param {boolean} isAtEnd whether the newest line is in view
      */
     scroll(lines, isAtEnd) {
+        const form = document.getElementById("say");
+        if (form?.offsetTop !== this.#formTop && form?.contains(document.activeElement)) form.scrollIntoView({ block: "nearest" });
+        this.#formTop = form?.offsetTop;
         const last = /** @type {HTMLElement} */ (lines.lastElementChild);
         const isAnswer = last.matches(".answer");
         const isNew = lines !== this.#lines;
