@@ -1,13 +1,13 @@
 """Draws the board of any game as text, from its views.
 
 This module does no I/O and contains no rules. Marks are characters around a cell: `[X]` is the last
-move, `*X*` a winning row; a cell shows its most important mark. A legend below the board explains
+move, `*X*` what won; a cell shows its most important mark. A legend below the board explains
 them. Colour adds no information, and neither does the case of a letter: where two kinds of pieces
 have the same letter, every piece also has its side's letter, as in `wK` and `bK`.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from client.terminal.colours import FIXED_COLOURS, NO_COLOURS, side_codes
@@ -20,8 +20,8 @@ from client.terminal.figures import (
     sides_text,
     squares,
 )
-from client.terminal.layout import Layout, lay_out
-from client.terminal.words import plural
+from client.terminal.layout import BOARD_ROWS, COLS, Layout, lay_out
+from client.terminal.words import plural, position_text, possessive
 from client.terminal.wrapping import RESET, character_width, visible_width
 from engine.view import BoardView, Grid, Kind, PositionView, Shape, cell_ids
 
@@ -32,6 +32,14 @@ MARKS: Mapping[str, tuple[str, str, str]] = {
     "check": ("!", "!", "in check"),
     "last": ("[", "]", "last move"),
 }
+#: The text in the legend for winning cells that are no row on a grid.
+WON_WITH = "won with this"
+#: The least number of cells in a winning row.
+ROW_CELLS = 3
+#: The beginning of the line that explains the signs on a board.
+SIGNS = "Signs: "
+#: The most empty cells that this line names.
+MAX_EMPTY_NAMES = 3
 #: Buttons as what a side did.
 PAST = {"pass": "passed", "swap": "swapped"}
 #: The characters to the left and right of a cell with any other mark.
@@ -54,10 +62,16 @@ Page = dict[tuple[int, int], str]
 
 @dataclass(frozen=True, slots=True)
 class DrawnBoard:
-    """A position as text: the rows of the board, which must not be wrapped, and the lines below."""
+    """A position as text: the rows of the board, which must not be wrapped, and the lines below.
+
+    `compact` is the same position with the cells as close as they can be, and `pieces` has the
+    pieces in words, for a terminal that is too narrow for both.
+    """
 
     rows: tuple[str, ...]
     notes: tuple[str, ...]
+    pieces: str = ""
+    compact: "DrawnBoard | None" = None
 
     @property
     def width(self) -> int:
@@ -75,20 +89,22 @@ def draw_board(
     flip: bool = False,
     state: str | None = None,
     has_figures: bool = False,
+    columns: int = COLS,
 ) -> DrawnBoard:
     """Draws the position as text.
 
     Below the board it lists each side's edges, the pieces in hand, the meaning of the marks, and
     the position's own line of text, or `state` instead. `flip` turns the board by 180 degrees. With
     `colours` the pieces have the colours of their sides. With `has_figures` chessmen and men are
-    drawn as such on dark and light squares, where the game has them, and lines without gaps.
+    drawn as such on dark and light squares, where the game has them, and lines without gaps. The
+    cells are as far apart as fits into `columns`, or as close as they can be.
     """
     figures = piece_figures(board) if has_figures else {}
     letters = figures or piece_letters(board)
-    layout = lay_out(board.board, flip, max(map(visible_width, letters.values()), default=1))
+    piece_width = max(map(visible_width, letters.values()), default=1)
+    layout = lay_out(board.board, flip, piece_width, (columns, BOARD_ROWS))
     page: Page = {}
     draw_lines(page, layout, has_figures)
-    empty = joints(layout) if has_figures else {}
     for row, col, label in layout.labels:
         _write(page, row, col, label)
     marks = marks_by_cell(board, position)
@@ -97,6 +113,7 @@ def draw_board(
     chequered = squares(board.board, layout) if figures else {}
     if chequered and colours == FIXED_COLOURS:
         styles = []
+    empty = _empty_texts(layout, joints(layout) if has_figures else {}, marks if chequered else {})
     for cell, (row, col) in layout.cells.items():
         _draw_cell(page, row, col, cell, board, position, letters, marks, layout, styles, empty)
     if colours == FIXED_COLOURS:
@@ -107,10 +124,16 @@ def draw_board(
         *_border_lines(board),
         *_hand_lines(board, position),
         *_store_lines(board, position),
-        *_legend_lines(board, position, sides_text(board, figures, styles) if figures else ""),
-        position.text if state is None else state,
+        *_sign_lines(board, position, layout, letters),
+        *_legend_lines(board, position, _sides_text(board, figures, styles, chequered, colours)),
+        position_text(board, position) if state is None else state,
     )
-    return DrawnBoard(tuple(_page_lines(page)), notes)
+    compact = (
+        draw_board(board, position, colours, flip, state, has_figures, columns=0)
+        if columns
+        else None
+    )
+    return DrawnBoard(tuple(_page_lines(page)), notes, pieces_text(board, position), compact)
 
 
 def pieces_text(board: BoardView, position: PositionView, part: str = "") -> str:
@@ -151,6 +174,19 @@ def _paint(page: Page, squares: Mapping[tuple[int, int], bool]) -> None:
             page[row, at] = f"{SQUARE_CODES[is_dark]}{shown}{RESET}"
 
 
+def _empty_texts(
+    layout: Layout, joined: Mapping[str, str], marked: Collection[str]
+) -> dict[str, str]:
+    """What each cell shows when it is empty; `marked` are the marked cells of squares, which have
+    no space for a mark and two digits.
+    """
+    if layout.shows_ids:
+        return {cell: BLANK if cell in marked and len(cell) > 1 else cell for cell in layout.cells}
+    return {
+        cell: BLANK if cell in layout.blank else joined.get(cell, EMPTY) for cell in layout.cells
+    }
+
+
 def _draw_cell(
     page: Page,
     row: int,
@@ -162,11 +198,10 @@ def _draw_cell(
     marks: Mapping[str, tuple[str, str]],
     layout: Layout,
     styles: Sequence[str],
-    joined: Mapping[str, str],
+    empty: Mapping[str, str],
 ) -> None:
     kind = _kind(board, position.pieces[cell]) if cell in position.pieces else None
-    empty = cell if layout.shows_ids else BLANK if cell in layout.blank else joined.get(cell, EMPTY)
-    text = letters.get(position.pieces[cell], "?") if kind else empty
+    text = letters.get(position.pieces[cell], "?") if kind else empty[cell]
     style = _style(kind, styles, layout.sides.get(cell)) if kind else ""
     if kind and kind.shape == "line" and text == "-":  # from edge to edge of its cell
         margin = max(0, layout.cell_width // 2 - 1)
@@ -312,6 +347,60 @@ def _rank(mark: str) -> int:
     return list(MARKS).index(mark) if mark in MARKS else len(MARKS)
 
 
+def _sides_text(
+    board: BoardView,
+    figures: Mapping[str, str],
+    styles: Sequence[str],
+    chequered: Mapping[tuple[int, int], bool],
+    colours: int,
+) -> str:
+    """Which figures are whose, as the board shows them; "" without figures."""
+    if not figures:
+        return ""
+    if chequered and colours == FIXED_COLOURS:
+        on_squares = {name: f" {figure} " for name, figure in figures.items()}
+        return sides_text(board, on_squares, [SQUARE_CODES[True]] * len(board.seats))
+    return sides_text(board, figures, styles)
+
+
+def _sign_lines(
+    board: BoardView, position: PositionView, layout: Layout, letters: Mapping[str, str]
+) -> list[str]:
+    """The meaning of the signs that a free-form board without coordinates shows: "Signs: f
+    First's, s Second's, R rock, P paper, S scissors; empty: 1, 2".
+    """
+    if not layout.shows_ids or isinstance(board.board, Grid):
+        return []
+    sides: dict[str, str] = {}
+    signs: dict[str, str] = {}
+    shown = set(position.pieces.values())
+    for name, kind in board.kinds.items():
+        text = letters[name]
+        if name not in shown:
+            continue
+        if kind.side is not None and text != _letter(kind):
+            side = _side_letter(board, kind.side)
+            sides[side] = possessive(board.seats[kind.side].name)
+            signs[text.removeprefix(side)] = kind.name.split()[-1]
+        elif text.isdigit() and kind.name.startswith(f"{text} "):
+            signs["numbers in"] = kind.name.removeprefix(f"{text} ")
+        else:
+            signs[text] = kind.name
+    empty = [cell for cell in layout.cells if cell not in position.pieces]
+    names = ", ".join(empty[:MAX_EMPTY_NAMES]) + ", …" * (len(empty) > MAX_EMPTY_NAMES)
+    meanings = ", ".join(f"{sign} {meaning}" for sign, meaning in (sides | signs).items())
+    lists = [meanings] * bool(meanings) + [f"empty: {names}"] * bool(empty)
+    return [SIGNS + "; ".join(lists)]
+
+
+def _meaning(board: BoardView, mark: str, targets: Sequence[str]) -> str:
+    """A mark in the legend; winning cells are a row only on a grid."""
+    cells = [cell for target in targets for cell in board.targets.get(target, (target,))]
+    if mark == "win" and not (isinstance(board.board, Grid) and len(cells) >= ROW_CELLS):
+        return WON_WITH
+    return MARKS[mark][2] if mark in MARKS else mark
+
+
 def _legend_lines(board: BoardView, position: PositionView, sides: str) -> list[str]:
     """Which figures are whose, if the pieces are figures, and the meaning of the marks on the
     board; a mark on a button is spelled out: "Black passed".
@@ -321,7 +410,8 @@ def _legend_lines(board: BoardView, position: PositionView, sides: str) -> list[
     for mark, targets in sorted(
         _targets_by_mark(position).items(), key=lambda item: _rank(item[0])
     ):
-        left, right, meaning = MARKS.get(mark, (*OTHER_MARK, mark))
+        left, right = MARKS[mark][:2] if mark in MARKS else OTHER_MARK
+        meaning = _meaning(board, mark, targets)
         buttons = [target for target in targets if board.targets.get(target) == ()]
         if mark in shown:
             entries.append(f"{left} {right} {meaning}")

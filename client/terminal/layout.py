@@ -66,7 +66,7 @@ def lay_out(
             return _lay_out_cells(board, flip, cell)
         return _lay_out_grid(board, flip, piece_width, page[0])
     turned = structs.replace(board, sites=_turned(board.sites)) if flip else board
-    return _lay_out_sites(turned, page, cell)
+    return _lay_out_sites(turned, piece_width, page, cell)
 
 
 # --- grids
@@ -75,7 +75,9 @@ def lay_out(
 def _lay_out_grid(grid: Grid, flip: bool, piece_width: int, columns: int) -> Layout:
     first_col = FIRST_COL + piece_width - 1
     wide_step = 2 + piece_width
-    step = wide_step if first_col + wide_step * grid.cols <= columns else wide_step - 1
+    # A cell with a mark, or the number at the end of a row.
+    right = first_col + wide_step * grid.cols + 3 * (grid.names is not None)
+    step = wide_step if right <= columns else wide_step - 1
     cells = {
         name: (row, first_col + step * col) for name, (row, col) in _grid_cells(grid, flip).items()
     }
@@ -121,7 +123,7 @@ def _row_ends(cells: dict[str, tuple[int, int]], right: int) -> Iterator[tuple[i
     for page_row, names in rows.items():
         if len(names) > 1 and all(len(name) <= 2 for name in names):
             yield page_row, 0, f"{names[0]:>2}"
-            yield page_row, right + 1, names[-1]
+            yield page_row, right + 1, f"{names[-1]:>2}"
 
 
 def _cell_id(grid: Grid, row: int, col: int) -> str | None:
@@ -132,13 +134,15 @@ def _cell_id(grid: Grid, row: int, col: int) -> str | None:
 
 
 def _lay_out_sites(
-    board: Sites, page: tuple[int, int], cell: tuple[int, int] | None = None
+    board: Sites, piece_width: int, page: tuple[int, int], cell: tuple[int, int] | None = None
 ) -> Layout:
     """Places sites in their proportions, rounded to characters.
 
     On a board with lines, neighbouring rows are two apart if they fit.
     """
-    col_steps: tuple[int, ...] = (4, 3, 2) if cell is None else (cell[0],)
+    col_steps = tuple(step for step in (4, 3, 2) if step > piece_width) or (piece_width + 1,)
+    if cell is not None:
+        col_steps = (cell[0],)
     row_steps: tuple[int, ...] = (2, 1) if board.lines else (1,)
     if cell is not None:
         row_steps = (cell[1],)

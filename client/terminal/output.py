@@ -77,8 +77,9 @@ class Output:
     def print(self, text: str | DrawnBoard) -> None:
         """Prints data: moves, boards, results, chat, the output of commands.
 
-        The rows of a board are not wrapped. A message below a board that is wider than the terminal
-        says how many columns it needs, once for both widths.
+        The rows of a board are not wrapped. On a terminal that is too narrow its cells are closer;
+        if that is too wide too, a message says how many columns it needs, once for both widths, and
+        the pieces follow in words.
         """
         if isinstance(text, DrawnBoard):
             self._print_board(text)
@@ -140,13 +141,19 @@ class Output:
             self._write(self._data, "\n")
 
     def _print_board(self, board: DrawnBoard) -> None:
-        notes = _wrapped("\n".join(board.notes), self._data)
-        lines = [(self._data, "\n".join((*board.rows, notes)))]
-        widths = (board.width, _columns())
-        if self._data.isatty() and widths[0] > widths[1] and widths not in self._too_wide:
+        columns = _columns()
+        is_narrow = self._data.isatty() and board.width > columns
+        drawn = board.compact if is_narrow and board.compact is not None else board
+        notes = _wrapped("\n".join(drawn.notes), self._data)
+        if not is_narrow or drawn.width <= columns:
+            self._print_lines((self._data, "\n".join((*drawn.rows, notes))))
+            return
+        lines = [(self._data, f"{_wrapped(board.pieces, self._data)}\n{notes}")]
+        widths = (drawn.width, columns)
+        if widths not in self._too_wide:
             self._too_wide.add(widths)
             advice = f"The board needs {widths[0]} columns; here are {widths[1]}."
-            lines.append((self._messages, _wrapped(advice, self._messages)))
+            lines.insert(0, (self._messages, _wrapped(advice, self._messages)))
         self._print_lines(*lines)
 
     def _print_lines(self, *lines: tuple[TextIO, str]) -> None:

@@ -14,7 +14,7 @@ def draw_current_board(model: Model, colours: int, has_figures: bool = False) ->
     flip = board.board.flips and model.my_seat == 1
     over = model.match.over if model.match is not None else None
     state = (
-        model.view.text
+        words.position_text(board, model.view)
         if over is None
         else words.result_text(board, over, words.result_seat(model))
     )

@@ -99,6 +99,23 @@ def move_line(
     return f"{move_number(ply, played)} {side_name(board, seat)}: {text}"
 
 
+def position_text(board: BoardView | None, position: PositionView) -> str:
+    """The position's own line of text; where it ends in the numbers of the pieces that the board
+    counts, these stand beside their sides: "White to move; Black 26, White 21".
+    """
+    if board is None or not board.counted:
+        return position.text
+    sides = [board.kinds[kind].side for kind in position.pieces.values() if kind in board.kinds]
+    counts = [sides.count(seat) for seat in range(len(board.seats))]
+    for score in (" to ", " : "):
+        end = f", {score.join(map(str, counts))}"
+        if position.turn is not None and position.text.endswith(end):
+            named = zip(board.seats, counts, strict=True)
+            scores = ", ".join(f"{seat.name} {count}" for seat, count in named)
+            return f"{position.text.removesuffix(end)}; {scores}"
+    return position.text
+
+
 def result_text(board: BoardView | None, over: MatchResult, my_seat: int | None = None) -> str:
     """The result of a match: "Red wins: four in a row."; for a player "You won: four in a row."
 

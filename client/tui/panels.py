@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from client.model import Model
 from client.terminal import names, words
-from client.terminal.board import STROKES, draw_board, piece_letters
+from client.terminal.board import SIGNS, STROKES, draw_board, piece_letters
 from client.terminal.commands import CommandName, draw_or_rematch, is_permitted
 from client.terminal.wrapping import visible_width
 from client.tui.picture import piece_texts
@@ -309,6 +309,8 @@ def notes(board: BoardView, view: PositionView, is_ascii: bool) -> list[str]:
     plain = replace(view, marks=marks, last=pressed(view.last))
     figures, letters = piece_texts(board, is_ascii), piece_letters(board)
     lines = draw_board(board, plain, state="").notes[:-1]
+    if figures != letters:
+        lines = tuple(line for line in lines if not line.startswith(SIGNS))
     for name in board.kinds:
         lines = tuple(line.replace(f"({letters[name]})", f"({figures[name]})") for line in lines)
     return list(lines)

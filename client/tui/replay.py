@@ -188,19 +188,22 @@ class ReplayScreen(KeyPage):
     def _flips(self) -> bool:
         return self._is_flipped
 
+    def _position_text(self) -> str:
+        """The position's own line of text; "" before it has arrived."""
+        return "" if self.view is None else words.position_text(self._record.view, self.view)
+
     def _state_text(self) -> str:
         """The state of the position in words: of the match, or of the other moves."""
-        view = self.view
         if self._branch is not None:
             over = self._branch.line.over
             at_end = self._branch.shown == len(self._branch.line.moves)
-            state = over if over is not None and at_end else view.text if view else ""
+            state = over if over is not None and at_end else self._position_text()
             return f"Other moves. {state}  (Esc: back to the match)"
         record = self._record
         result = "" if record.over is None else words.result_text(record.view, record.over)
         if result and self.ply == self.last:
             return result
-        state = view.text if view is not None else ""
+        state = self._position_text()
         about = f"  (The match: {length_text(record)}. {result})" if self.ply == 0 else ""
         return state + about
 

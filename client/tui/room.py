@@ -555,7 +555,9 @@ class RoomScreen(Page):
         state = ""
         model = self.model
         if model.match is not None and model.match.over is None and model.view is not None:
-            state = f"Your turn: {model.view.text}" if is_own_turn(model) else model.view.text
+            state = words.position_text(words.board_of(model), model.view)
+            if is_own_turn(model):
+                state = f"Your turn: {state}"
             state += _side_after_swap(model)
         others = buttons(model.moves, board.targets) if (board := words.board_of(model)) else []
         is_told = any(offer.text == self._notice for offer in offers(model))

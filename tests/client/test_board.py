@@ -1,6 +1,7 @@
 """Boards as text: a golden picture of each game, and properties of random positions."""
 
 import random
+from itertools import pairwise
 from typing import Literal
 
 import pytest
@@ -17,6 +18,7 @@ from client.terminal.board import (
 from client.terminal.colours import FIXED_COLOURS, HUES, colour_code, side_codes
 from client.terminal.figures import LINES, piece_figures
 from client.terminal.layout import COLS, ROWS, lay_out
+from client.terminal.words import position_text
 from engine.game import Position
 from engine.rules.registry import game_ids, load_game
 from engine.view import BoardView, Border, Grid, Kind, PositionView, SeatView, Site, Sites
@@ -87,20 +89,20 @@ Second to move"""),
  8  .  .  .  .  .  .  .  .
     a  b  c  d  e  f  g  h
 [ ] last move
-Black to move, 3 to 3"""),
+Black to move; Black 3, White 3"""),
     ("draughts", {}, "11-15 22-18 15x22", """\
 32      wM      wM      wM      wM    29
 28  wM      wM      wM      wM        25
 24      wM      wM     [bM]     wM    21
 20  20      19      18      17        17
 16      16     [15]     14      13    13
-12  bM      11      bM      bM        9
- 8      bM      bM      bM      bM    5
- 4  bM      bM      bM      bM        1
+12  bM      11      bM      bM         9
+ 8      bM      bM      bM      bM     5
+ 4  bM      bM      bM      bM         1
 [ ] last move
 White to move"""),
     ("international-draughts", {}, "32-28 19-23 28x19", """\
- 1      bM      bM      bM      bM      bM    5
+ 1      bM      bM      bM      bM      bM     5
  6  bM      bM      bM      bM      bM        10
 11      bM      bM      bM      bM      bM    15
 16  bM      bM      bM     [wM]     bM        20
@@ -172,7 +174,7 @@ South to move"""),
  1  .       .       .       .
     a       b       c       d
 [ ] last move
-Blue to move, 0 : 1"""),
+Blue to move; Red 0, Blue 1"""),
     ("hex", {}, "c2 swap f6", """\
    a   b   c   d   e   f   g   h   i   j   k
  1  .   .   .   .   .   .   .   .   .   .   .
@@ -212,7 +214,8 @@ Black wins"""),
    fR              2r
    fP   fS *sR*   sP
     1s            sS
-* * winning row
+Signs: f First's, s Second's, R rock, P paper, S scissors; empty: 1s, 2r
+* * won with this
 Second wins"""),
     ("coin-friends", {}, "one 50", """\
    F1--10--[1b]25
@@ -220,6 +223,7 @@ Second wins"""),
                    [50]
 
    F2---5---2--25
+Signs: F1 friend one, F2 friend two, numbers in cents; empty: 1b
 [ ] last move
 Asker got 50 cents"""),
 ]  # fmt: skip
@@ -267,7 +271,7 @@ def test_every_position_fits_on_a_page_and_shows_all_its_pieces(
     assert len(lines) <= ROWS
     assert all(len(line) <= COLS for line in lines)
     assert picture.replace("\n", "").isprintable()
-    assert picture.endswith(view.text)
+    assert picture.endswith(position_text(board, view))
     letters = piece_letters(board)
     layout = lay_out(board.board, piece_width=max(map(len, letters.values())))
     above = -min(0, *(row for row, _, _ in layout.labels)) if layout.labels else 0
@@ -309,6 +313,8 @@ def test_chess_in_figures() -> None:
     light, dark, end = "\x1b[38;5;16;48;5;230m", "\x1b[38;5;16;48;5;180m", "\x1b[0m"
     assert rows[5] == f" 3 {f'{dark}   {end}{light}   {end}' * 4}"
     assert rows[0].startswith(f" 8 {light} ♜ {end}{dark} ♞ {end}")
+    legend = draw_board(board, view, FIXED_COLOURS, has_figures=True).notes[0]
+    assert legend.startswith(f"{dark} ♙ {end} White, {dark} ♟ {end} Black, ")
 
 
 def test_a_board_whose_kinds_would_look_alike_has_letters() -> None:
@@ -322,6 +328,75 @@ def test_a_board_whose_kinds_would_look_alike_has_letters() -> None:
     assert piece_figures(BoardView(Grid(2, 2), {**kinds, "3": heap}, sides)) == {}
     red = (SeatView("Red", "#c0392b"), sides[1])
     assert piece_figures(BoardView(Grid(2, 2), kinds, red)) == {}
+
+
+def test_the_legend_has_the_signs_as_the_board_draws_them() -> None:
+    """The sides' own colours where no square is behind the signs; none without colours."""
+    chess, othello = (load_game(game_id).start() for game_id in ("chess", "othello"))
+
+    def legend(position: Position, colours: int) -> str:
+        board = position.game.board(position.options)
+        return draw_board(board, position.view(), colours, has_figures=True).notes[0]
+
+    assert legend(chess, 0) == "♙ White, ♟ Black"
+    for position, figures in ((chess, "♙♟"), (othello, "●○")):
+        assert position.game.board({}).seats[0].name in legend(position, 8)
+        for figure, code in zip(
+            figures, side_codes(position.game.board(position.options), 8), strict=True
+        ):
+            assert f"\x1b[1m\x1b[{code}m{figure}\x1b[0m" in legend(position, 8)
+    assert "\x1b[48" not in legend(othello, FIXED_COLOURS)
+
+
+def test_a_marked_square_of_draughts_keeps_to_itself() -> None:
+    """A square has three columns: a mark on an empty one takes the place of its number."""
+    position = position_after("draughts", {}, "11-15 22-18 15x22")
+    board, view = position.game.board(position.options), position.view()
+    row = draw_board(board, view, has_figures=True).rows[4]
+    assert row == "16    16    [ ]   14    13   13"
+    row = draw_board(board, view, FIXED_COLOURS, has_figures=True).rows[4]
+    assert "[ ]\x1b[0m" in row
+
+
+def test_a_board_has_a_compact_form() -> None:
+    """Its cells are as close as they can be, marks included, and no board needs more than 40
+    columns.
+    """
+    position = position_after("hex", {}, "c2 swap f6")
+    drawn_board = draw_board(position.game.board(position.options), position.view())
+    compact = drawn_board.compact
+    assert compact is not None
+    assert compact.notes == drawn_board.notes
+    assert compact.rows[:4] == (
+        "   a b c d e f g h i j k",
+        " 1  . . . . . . . . . . .",
+        " 2   . . . . . . . . . . .",
+        " 3    . B . . . . . . . . .",
+    )
+    assert compact.rows[6] == " 6       . . . . .[R]. . . . ."
+    for game_id in game_ids():
+        position = load_game(game_id).start()
+        for has_figures in (False, True):
+            board = position.game.board(position.options)
+            shown = draw_board(board, position.view(), has_figures=has_figures)
+            assert shown.compact is not None
+            assert shown.compact.width <= min(40, shown.width)
+            figures = piece_figures(board) if has_figures else {}
+            width = max(map(len, (figures or piece_letters(board)).values()))
+            at = sorted(lay_out(board.board, False, width, (0, ROWS)).cells.values())
+            for (row, col), (next_row, next_col) in pairwise(at):
+                assert next_row > row or next_col - col > width, "pieces stand apart"
+
+
+@pytest.mark.parametrize("columns", range(30, 60))
+@pytest.mark.parametrize("game_id", ["chess", "draughts", "international-draughts", "gomoku"])
+def test_a_grid_that_fits_has_wide_cells(game_id: str, columns: int) -> None:
+    """The numbers at the ends of rows are a part of what has to fit."""
+    position = load_game(game_id).start()
+    board = position.game.board(position.options)
+    shown = draw_board(board, position.view(), columns=columns)
+    assert shown.compact is not None
+    assert shown.width <= columns or shown.width == shown.compact.width
 
 
 @pytest.mark.parametrize("game_id", game_ids())
@@ -349,8 +424,10 @@ def test_figures_tell_what_letters_tell(game_id: str) -> None:
             assert text.count(right) == "".join(letters.rows).count(right)
         terminal = EmulatedTerminal(COLS, ROWS)
         terminal.write(str(draw_board(board, view, FIXED_COLOURS, has_figures=True)))
-        plain = str(figures).replace("░", " ").split("\n")
-        assert terminal.lines() == [line.rstrip() for line in plain]
+        shown = terminal.lines()
+        plain = [row.replace("░", " ").rstrip() for row in figures.rows]
+        assert shown[: len(plain)] == plain
+        assert " ".join(shown[len(plain) :]).split() == " ".join(figures.notes).split()
         for _ in range(12):
             if moves:
                 position = position.play(rng.choice(moves))
@@ -458,7 +535,7 @@ def test_a_board_of_points_shows_its_lines() -> None:
  1 *W*----------.-----------.
     a   b   c   d   e   f   g
 In hand: 7 whites
-* * winning row, [ ] last move
+* * won with this, [ ] last move
 White to move"""
     )
 
@@ -489,7 +566,7 @@ def test_a_mark_is_shown_on_cells_labels_and_buttons() -> None:
     text = drawn(
         board, PositionView({}, 0, "go", marks={"win": ("a",), "last": ("pass",)}, last=("pass",))
     )
-    assert text == " 2 *.* .\n 1 *.* .\n    a  b\n* * winning row, pass: last move\ngo"
+    assert text == " 2 *.* .\n 1 *.* .\n    a  b\n* * won with this, pass: last move\ngo"
 
 
 def test_a_pass_is_shown_as_the_last_move() -> None:
@@ -549,8 +626,8 @@ def test_a_flipped_board_is_turned_by_180_degrees() -> None:
     numbers = (("1", None, "2", None), (None, "3", None, "4"))
     board = BoardView(Grid(4, 2, "top-left", numbers), {"r": Kind("red", 0, text="X")}, ())
     view = PositionView({"1": "r", "4": "r"}, 0, "go")
-    assert drawn(board, view) == " 1  X     2      2\n 3     3     X   4\ngo"
-    assert drawn(board, view, flip=True) == " 4  X     3      3\n 2     2     X   1\ngo"
+    assert drawn(board, view) == " 1  X     2       2\n 3     3     X    4\ngo"
+    assert drawn(board, view, flip=True) == " 4  X     3       3\n 2     2     X    1\ngo"
 
 
 def test_cells_whose_ids_are_not_column_and_row_show_their_ids() -> None:
@@ -567,6 +644,7 @@ def test_cells_whose_ids_are_not_column_and_row_show_their_ids() -> None:
     *   C
      \\ /
       D
+Signs: * stone; empty: A, C, D
 go"""
     )
 

@@ -206,7 +206,7 @@ def test_each_row_of_a_board_is_one_line_in_a_replay(
 
 
 def hex_board(output: Output, moves: str = "") -> None:
-    """Prints a board that is 65 columns wide."""
+    """Prints a board that is 65 columns wide, or 35 in its compact form."""
     position = load_game("hex").start({})
     for token in moves.split():
         position = position.play(position.parse_move(token))
@@ -215,32 +215,35 @@ def hex_board(output: Output, moves: str = "") -> None:
 
 def test_a_board_that_is_too_wide_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The message names the width that the board needs, once for a board and a terminal of the same
-    widths. The rows are not wrapped, so the terminal cuts them at its edge.
+    widths. The pieces follow in words, and no row is wrapped.
     """
-    terminal = EmulatedTerminal(40, rows=400)
+    terminal = EmulatedTerminal(30, rows=400)
     output = Output(terminal, terminal, interactive=True, colours=256)
-    needs = "The board needs 65 columns; here are {}.\n"
-    monkeypatch.setenv("COLUMNS", "40")
+    needs = "The board needs 35 columns;\n  here are {}.\n"
+    monkeypatch.setenv("COLUMNS", "30")
     output.prompt("Your move")
     hex_board(output)
     output.prompt("Your move")
     hex_board(output, "c2 d4")
     assert terminal.getvalue().count("needs") == 1
-    assert f"Red to move\n{needs.format(40)}Your move > " in terminal.getvalue()
+    assert f"{needs.format(30)}The board is empty.\nEdges: " in terminal.getvalue()
+    assert "c2 red stone, d4 blue stone\nEdges: " in terminal.getvalue()
     assert terminal.getvalue().count("Your move > ") == 3, "shown again below each board"
-    row = " 2    .   .   .   .   .   .   .   .   .   .   ."
-    assert f"{row}\n" in terminal.getvalue()
-    monkeypatch.setenv("COLUMNS", "64")
+    assert "." not in terminal.getvalue().replace(needs.format(30), "").replace("empty.", "")
+    monkeypatch.setenv("COLUMNS", "34")
     hex_board(output)
-    assert terminal.getvalue().count(needs.format(64)) == 1
-    monkeypatch.setenv("COLUMNS", "65")
-    hex_board(output)
+    assert terminal.getvalue().count("needs") == 2
+    for columns, row in ((35, "\n 2   . ."), (64, "\n 2   . ."), (65, "\n 2    .   .")):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        before = len(terminal.getvalue())
+        hex_board(output)
+        assert row in terminal.getvalue()[before:]
     assert terminal.getvalue().count("needs") == 2
 
 
 @pytest.mark.parametrize("place", ["play", "watch", "replay", "command"])
 def test_no_place_wraps_the_rows_of_a_board(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a narrow terminal each place says once how wide the board is, and shows it many times."""
+    """On a narrow terminal each place shows the compact form."""
     match = random_matches("hex")[0]
     model = Model(room="r")
     for message in match.messages:
@@ -254,9 +257,11 @@ def test_no_place_wraps_the_rows_of_a_board(place: str, monkeypatch: pytest.Monk
         output.print(answer_query(model, CommandName.BOARD, "", colours=256))
     else:
         match.show_room(ADA if place == "play" else CYD, output)
-    assert terminal.getvalue().count("The board needs 65 columns; here are 40.\n") == 1
+    assert "needs" not in terminal.getvalue()
     drawn = draw_board(match.board, match.positions[-1].view(), colours=256)
-    assert "\n".join(drawn.rows) in terminal.getvalue()
+    assert drawn.compact is not None
+    assert "\n".join(drawn.compact.rows) in terminal.getvalue()
+    assert "\n".join(drawn.rows) not in terminal.getvalue()
 
 
 def test_only_a_terminal_has_a_board_that_is_too_wide(monkeypatch: pytest.MonkeyPatch) -> None:

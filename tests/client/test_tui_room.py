@@ -14,8 +14,10 @@ from client.terminal.colours import FIXED_COLOURS
 from client.terminal.commands import PERMITTED_AS, CommandName, is_permitted
 from client.tui.board_pane import BoardPane
 from client.tui.pages import TextPane
+from client.tui.panels import notes
 from client.tui.room import RoomScreen, Visit, menu_entries
 from client.tui.sheets import Menu, Question
+from engine.view import BoardView, Kind, PositionView, SeatView, Site, Sites
 from server.commands import (
     AiSeat,
     Chat,
@@ -433,6 +435,23 @@ async def test_every_permitted_word_reaches_the_server() -> None:
                 await screen.shows("has levels 1 to")
             else:
                 await screen.sent(tag, since)
+
+
+async def test_the_line_of_state_names_the_sides_of_a_score() -> None:
+    async with terminal(of_two("othello")) as screen:
+        await screen.shows("Black to move; Black 2, White 2")
+
+
+async def test_signs_without_coordinates_are_explained() -> None:
+    """Where the board shows them: a board of figures shows no letters."""
+    async with terminal(of_two("coin-friends")) as screen:
+        await screen.shows("Signs: F1 friend one, F2 friend two, numbers in cents; empty: h")
+    kinds = {"w": Kind("white stone", 0, text="W"), "b": Kind("black stone", 1, text="B")}
+    seats = (SeatView("White", "#ffffff"), SeatView("Black", "#000000"))
+    board = BoardView(Sites((Site("A", 0, 0), Site("B", 1, 0))), kinds, seats)
+    view = PositionView({"A": "w"}, 0, "")
+    assert notes(board, view, is_ascii=True) == ["Signs: W white stone; empty: B"]
+    assert notes(board, view, is_ascii=False) == []
 
 
 async def test_hostile_names_and_chat_are_only_text() -> None:
