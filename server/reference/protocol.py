@@ -247,10 +247,11 @@ while the search runs:
    1 returned, 2 narrowed, 3 cut, 4 leave; [trace.py](../../engine/teach/trace.py) explains its low
    and high. An infinite number is the text "inf" or "-inf", an open end null.
 3. In a game whose players write moves otherwise than as tokens, the head has the first moves as
-   they write them in `notation`, by token. Lines `{{"written": {{"nodes", "skipped"}}}}` after the
-   last chunk have the others, where that differs: the `row` of a node, or the number of a skipped
-   move from 0, and the `move`; of more than 12 skipped moves of a node only the first 6. They may
-   be incomplete if the time of the search is up.
+   they write them in `notation`, by token. Lines `{{"written": {{"nodes", "skipped"}}, "rest"}}`
+   after the last chunk have the others, where that differs: the `row` of a node, or the number of a
+   skipped move from 0, and the `move`; of more than 12 skipped moves of a node only the first 6.
+   `rest` is the number of moves that later lines are about; at 0 all are written. They may be
+   incomplete if the time of the search is up.
 4. `{{"end": …}}` has the counts, the value, the principal variation (in `written` also as players
    write it) and its meaning. A search that its time or its number of nodes ended is `truncated`:
    it has no value, `meaning` says why, and nodes without a row in `left` were not left.

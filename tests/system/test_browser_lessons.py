@@ -220,6 +220,17 @@ NAME_PX = """() => Math.min(...[...document.querySelectorAll("glass-tree .move-l
 SHADOWS = "(tree) => getComputedStyle(tree, '::after').boxShadow"
 #: The hint over a tree.
 HINT = "(tree) => getComputedStyle(tree, '::before').content"
+#: Whether the root is in view, and whether the place of the hint is free of nodes.
+ROOT_IN_VIEW = """(tree) => {
+    const box = tree.getBoundingClientRect();
+    const shapes = [...tree.querySelectorAll(".node .shape")]
+        .map((shape) => shape.getBoundingClientRect());
+    const top = box.top + parseFloat(getComputedStyle(tree, "::before").top);
+    const root = shapes.reduce((first, shape) => (shape.top < first.top ? shape : first));
+    const isUnder = (shape) =>
+        shape.top < top + 24 && shape.bottom > top && shape.left < box.left + 150;
+    return root.top >= box.top && root.bottom <= box.bottom && !shapes.some(isUnder);
+}"""
 #: The controls of the quiz and the exercise that are too low for a finger.
 LOW_TARGETS = """() => [...document.querySelectorAll(":is(.quiz, .exercise) :is(button, input)")]
     .filter((target) => !target.closest(".listing, .tree-box, .icon-button"))
@@ -278,11 +289,20 @@ async def test_a_tree_that_goes_on_says_so(chromium: Browser, server: ServerProc
         assert " 16px 0px " in shadows
         assert " -16px 0px " in shadows
         assert "Drag" in await tree.evaluate(HINT)
+        assert await tree.evaluate(ROOT_IN_VIEW)
         await ada.button("Zoom in").tap()
         assert "Drag" not in await tree.evaluate(HINT)
         await ada.button("Show the whole tree").tap()
         await expect(tree).to_have_attribute("style", re.compile("--edges: ?none"))
         assert "Drag" not in await tree.evaluate(HINT)
+        await ada.page.set_viewport_size({"width": 844, "height": 390})
+        await ada.go("/learn/four-level-tree?run=0&step=39")
+        await expect(ada.page.locator(".runs .place")).to_contain_text("of 70")
+        assert "Drag" in await tree.evaluate(HINT)
+        assert await tree.evaluate(ROOT_IN_VIEW), "the first view begins with the root"
+        await ada.page.keyboard.press("ArrowRight")
+        current = tree.locator(".node.current .shape")
+        await expect(current).to_be_in_viewport(ratio=0.9)
 
 
 async def test_two_searches_are_in_view(chromium: Browser, server: ServerProcess) -> None:

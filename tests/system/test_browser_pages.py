@@ -127,6 +127,13 @@ async def test_every_page_fits_and_passes_axe(
         if is_desktop:  # elsewhere it is in a tab
             setting = ada.page.get_by_label("In the next match, shown to")
             await expect(setting).to_be_in_viewport(ratio=1)
+            size = ada.page.viewport_size
+            assert size is not None
+            foot = ada.page.locator(".thinking .setting")
+            await ada.page.set_viewport_size({**size, "height": 500})
+            await expect(foot).to_have_css("position", "static")
+            await ada.page.set_viewport_size(size)
+            await expect(foot).to_have_css("position", "sticky")
         await ada.page.get_by_role("link", name="Replay", exact=True).click()
         await ada.page.get_by_label("Ply", exact=True).wait_for()
         await ada.page.keyboard.press("End")

@@ -17,6 +17,15 @@ pytestmark = [
     pytest.mark.usefixtures("warm_engine"),
 ]
 
+#: Whether the bar is as high as the frame of the board, and close to its drawing.
+BESIDE_BOARD = """(bar) => {
+    const [{ top, bottom, right }, frame] = [bar, document.querySelector("ply-board .frame")]
+        .map((each) => each.getBoundingClientRect());
+    const cells = 0.5 * frame.width / 8;
+    const isLevel = Math.abs(top - frame.top) < 1.5 && Math.abs(bottom - frame.bottom) < 1.5;
+    return isLevel && right <= frame.left && right > frame.left - 12 - cells;
+}"""
+
 
 async def test_people_read_what_the_ai_thinks(chromium: Browser, tmp_path: Path) -> None:
     """A player reads the sentence, opens the picture of the search and sees a move as an arrow, by
@@ -37,6 +46,12 @@ async def test_people_read_what_the_ai_thinks(chromium: Browser, tmp_path: Path)
         await expect(panel.locator(".sentence")).to_contain_text("Black likes ")
         await expect(panel.locator(".chance")).to_contain_text("% to win")
         await ada.wait_for_turn()
+        assert await ada.page.locator(".chance-bar").evaluate(BESIDE_BOARD)
+        size = ada.page.viewport_size
+        assert size is not None
+        await ada.page.set_viewport_size({"width": 700, "height": 620})
+        await ada.page.wait_for_function(f"({BESIDE_BOARD})(document.querySelector('.chance-bar'))")
+        await ada.page.set_viewport_size(size)
         await expect(panel.locator("details.all-moves")).not_to_have_attribute("open", "")
         await panel.locator(".search-picture summary").focus()
         await ada.page.keyboard.press("Enter")

@@ -185,7 +185,7 @@ class TraceStream:
     def written(self) -> Iterator[bytes]:
         """Yields lines with the moves as players write them, where that differs from the token.
 
-        The moves near the root come first.
+        The moves near the root come first. Each line has the number of moves that follow it.
         """
         nodes, skipped = self.record.nodes, self.record.skipped
         writer = writer_of(self.search.root, nodes)
@@ -207,7 +207,8 @@ class TraceStream:
                 if text != token:
                     columns[name]["row"].append(row)
                     columns[name]["move"].append(text)
-            yield _line({"written": columns})
+            rest = max(0, len(moves) - first - WRITTEN_MOVES)
+            yield _line({"written": columns, "rest": rest})
 
     def end(self, value: Value | None, size: Size | None) -> bytes:
         """Returns the last line of a search that has ended; `size` is that of plain minimax."""

@@ -33,7 +33,7 @@ function boxOf(width, height) {
 
 async function loadStyles() {
     document.documentElement.dataset.theme = "light";
-    const links = ["shell/base.css", "glass/drawing/glass.css"].map((path) => Object.assign(document.createElement("link"), { rel: "stylesheet", href: `/client/web/${path}` }));
+    const links = ["shell/base.css", "glass/viewer/pair.css", "glass/drawing/glass.css"].map((path) => Object.assign(document.createElement("link"), { rel: "stylesheet", href: `/client/web/${path}` }));
     await Promise.all(links.map((link) => new Promise((resolve) => ((link.onload = resolve), document.head.append(link)))));
 }
 
@@ -209,6 +209,9 @@ test("a drawing that fits stays where it is at every step", () => {
     const camera = initialCamera(layout, screen, layout.bottom);
     assert(isWhole(camera, layout, screen), "it fits at first");
     for (const item of layout.items) assert(reveal(camera, layout, item, screen) === camera, `${item.key} moves it`);
+    const high = { width: 100, height: layout.bottom + 9, top: 0 };
+    const at = { x: 50, y: 8, scale: 1 };
+    for (const item of layout.items) assertEqual(reveal(at, layout, item, high).y, 8, "what fits in its height moves sideways only");
 });
 
 test("a drawing that is too wide has all its levels in view", () => {
@@ -314,7 +317,7 @@ test("an exported picture has the look of the drawing in light colours, and need
         for (const step of someSteps(random, trace, 3)) {
             const scene = { trace, state: stateAt(trace, step), view: "window", differs: (row) => row % 4 === 1, differsCut: () => true };
             const box = boxOf(900, 700);
-            render(box, h("div", { class: "page" }, drawPicture(scene)));
+            render(box, h("div", { class: "page search-pair" }, drawPicture(scene)));
             const svg = new DOMParser().parseFromString(toSvg(scene), "image/svg+xml").documentElement;
             const other = document.createElement("div");
             document.body.append(other);

@@ -202,12 +202,15 @@ test("a move has one name on the page, and only a key scrolls the page to the tr
     const { trace, more } = await smallTrace({ game: "chess", notation: { A: "Qxf7#", B: "Nf3" } });
     more();
     trace.add({ nodes: { parent: [2], move: ["e7e5"], kind: ["leaf"], depth: [2], alpha: [null], beta: [null], sign: [1], turn: ["max"], status: ["ongoing"] } });
-    assertEqual(nodeName(trace, 3), "Nf3 e7e5");
+    assertEqual(nodeName(trace, 3), "B e7e5", "all moves are tokens until all are written");
     assertEqual(trace.lineTo(3), ["B", "e7e5"]);
     const cut = { skipped: { parent: [2, 2], move: ["g8f6", "e7e6"], below: [null, null] }, steps: { what: [3], node: [2], low: [3], high: [2] } };
     const growth = trace.stepCount;
     trace.add(cut);
-    trace.add({ written: { nodes: { row: [3], move: ["e5"] }, skipped: { row: [0], move: ["Nf6"] } } });
+    trace.add({ written: { nodes: { row: [], move: [] }, skipped: { row: [0], move: ["Nf6"] } }, rest: 1 });
+    assertEqual([nodeName(trace, 3), trace.skipped(2)[0].written], ["B e7e5", "g8f6"]);
+    trace.add({ written: { nodes: { row: [3], move: ["e5"] }, skipped: { row: [], move: [] } }, rest: 0 });
+    assertEqual(nodeName(trace, 3), "Nf3 e5", "they do not wait for the count of plain minimax");
     trace.add({ end: { counts: {}, value: 20, line: ["B", "e7e5"], written: ["Nf3", "e5"], meaning: "", truncated: false } });
     assertEqual([nodeName(trace, 3), nameOf(trace, 3), trace.lineTo(3)], ["Nf3 e5", "e5", ["B", "e7e5"]]);
     assertEqual(trace.skipped(2).map(({ move, written }) => [move, written]), [["g8f6", "Nf6"], ["e7e6", "e7e6"]]);

@@ -125,6 +125,9 @@ def test_each_move_is_written_as_players_do(game: str, depth: int, algorithm: st
             stream_of(GameState.at_root(start, plan.utilities), plan, "", lambda: True)
         )
         written, trace = written_moves(lines), join_lines(lines)
+        rests = [line["rest"] for line in lines if "written" in line]
+        assert rests == sorted(rests, reverse=True)
+        assert rests[-1] == 0
         positions = [start]
         for row, (parent, move) in enumerate(
             zip(trace.nodes.parent[1:], trace.nodes.move[1:], strict=True), 1

@@ -16,14 +16,14 @@ const LEAST_TEXT_PX = 11;
 const MAX_TEXT_PX = 14.4;
 /** The largest scale of a drawing that fits, and the least at which its text can be read. */
 const MAX_FIT = 1.35;
-const MIN_FIT = LEAST_TEXT_PX / MAX_TEXT_PX;
+export const MIN_FIT = LEAST_TEXT_PX / MAX_TEXT_PX;
 /** The greatest scale of a drawing that does not fit. */
 const READABLE_SCALE = 0.8;
 /** The margin around a drawing that fits, and around a node that is brought into view, in pixels. */
 const FIT_MARGIN_PX = 16;
 const VIEW_MARGIN_PX = 28;
 /** Below this scale a drawing puts its levels closer together, for larger text. */
-const LOW_SCALE = 0.9;
+export const LOW_SCALE = 0.9;
 /** A shorter movement is ignored, in pixels. */
 const MIN_MOVE_PX = 0.01;
 /** Maximum height of the room for buttons at the top, as a share of the screen. */
@@ -61,15 +61,17 @@ export function initialCamera(layout, screen, height) {
 }
 
 /**
- * Whether a drawing is so high for a screen that its levels should be closer together.
+ * Whether a drawing is so high for a screen that its levels should be closer together: its height, not
+ * its width, keeps it from a scale, or some of its levels from view.
  * @param {number} width
  * @param {number} height
  * @param {Screen} screen
+ * @param {number} scale
  */
-export function isTooHigh(width, height, screen) {
+export function isTooHigh(width, height, screen, scale) {
     const wide = (screen.width - 2 * FIT_MARGIN_PX) / width;
     const high = (screen.height - topOf(screen) - FIT_MARGIN_PX) / height;
-    return screen.height > 0 && high < Math.min(wide, LOW_SCALE);
+    return screen.height > 0 && high < Math.max(MIN_FIT, Math.min(wide, scale));
 }
 
 /**
@@ -139,8 +141,8 @@ export function isWhole(camera, layout, screen) {
 }
 
 /**
- * The camera that has an item and its children in view: the same one if they or all of the drawing
- * are in view, otherwise moved as little as possible. Children without room are ignored.
+ * The camera that has an item and its children in view, moved as little as possible: not at all along
+ * an axis on which they or all of the drawing are in view. Children without room are ignored.
  * @param {Camera} camera
  * @param {Layout} layout
  * @param {Item} item
@@ -149,14 +151,16 @@ export function isWhole(camera, layout, screen) {
  */
 export function reveal(camera, layout, item, screen) {
     // The margin around a node must not push the far end of the drawing out of view.
-    if (isWhole(camera, layout, screen)) return camera;
+    const sides = sidesWithMore(camera, layout, screen);
     const { items } = layout;
     const index = items.indexOf(item);
     const family = [item, ...items.filter(({ parent }) => parent === index)];
     const { scale } = camera;
-    const x = shiftIntoView(camera.x, spans(family, ({ x, width }) => [x - width / 2, x + width / 2], scale), screen.width);
+    const across = shiftIntoView(camera.x, spans(family, ({ x, width }) => [x - width / 2, x + width / 2], scale), screen.width);
     const top = Math.max(0, topOf(screen) - VIEW_MARGIN_PX / 2);
-    const y = top + shiftIntoView(camera.y - top, spans(family, ({ y, height }) => [y, y + height], scale), screen.height - top);
+    const down = top + shiftIntoView(camera.y - top, spans(family, ({ y, height }) => [y, y + height], scale), screen.height - top);
+    const x = sides.some(([side]) => side !== 0) ? across : camera.x;
+    const y = sides.some(([, side]) => side !== 0) ? down : camera.y;
     return Math.hypot(x - camera.x, y - camera.y) < MIN_MOVE_PX ? camera : { x, y, scale };
 }
 

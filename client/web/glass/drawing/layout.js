@@ -11,9 +11,10 @@
  * @import {Skipped} from "../trace/trace.js"
  */
 
-/** The distance of two levels, usually and on a low screen, in pixels. */
+/** The distance of two levels, usually, on a low screen, and where text would become too small, in pixels. */
 export const LEVEL_PX = 116;
 export const LOW_LEVEL_PX = 97;
+export const LEAST_LEVEL_PX = 82;
 /** The least distance of siblings, and of nodes of different parents, in pixels. */
 export const SIBLING_GAP_PX = 10;
 export const COUSIN_GAP_PX = 18;

@@ -223,7 +223,7 @@ function drawItem(context, item, parent, drawn) {
  */
 function factsKey({ state, view, differs, differsCut, trace, best }, { node, cut }) {
     const { row } = node;
-    if (cut) return `${state.hasSkipped(row)} ${trace.writtenLines} ${differsCut && cut.some(({ move }) => differsCut(row, move))}`;
+    if (cut) return `${state.hasSkipped(row)} ${trace.isWritten} ${differsCut && cut.some(({ move }) => differsCut(row, move))}`;
     if (row < 0) return `${state.isEntered(node.hidden[0])} ${node.fold}`;
     const ends = !state.isEntered(row) ? "" : state.isLeft(row) ? "left" : `${state.window(row)} ${state.interval(row)}`;
     const marks = [state.row === row, state.isOnPath(row), state.isCut(row), differs(row), best.has(row), node.isOpen];

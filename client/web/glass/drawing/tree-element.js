@@ -9,8 +9,9 @@
  */
 
 import { h, render } from "../../shell/elements.js";
-import { fitCamera, initialCamera, isTooHigh, leastText, reveal, sidesWithMore } from "./camera.js";
-import { LEVEL_PX, LOW_LEVEL_PX, layOut } from "./layout.js";
+import { loadStyleSheet } from "../../shell/style-sheets.js";
+import { LOW_SCALE, MIN_FIT, fitCamera, initialCamera, isTooHigh, leastText, reveal, sidesWithMore } from "./camera.js";
+import { LEAST_LEVEL_PX, LEVEL_PX, LOW_LEVEL_PX, layOut } from "./layout.js";
 import { measure } from "../text/measures.js";
 import { drawItems, itemMeasure } from "./shapes.js";
 import { MAX_SHAPES, MAX_WHOLE_WIDTH, canBeWhole, shownNodes } from "./shown-nodes.js";
@@ -28,6 +29,8 @@ const FAR_SCALE = 0.5;
 const PAPER_MARGIN_PX = 8;
 const KEYS_TEXT = "The arrow keys move between nodes, Enter goes to a node, Space opens and closes it.";
 
+void loadStyleSheet("glass/drawing/pointer.css").catch(() => {});
+
 export class GlassTree extends HTMLElement {
     /** @type {InteractiveScene | null} */
     #scene = null;
@@ -44,6 +47,8 @@ export class GlassTree extends HTMLElement {
     #focused = "";
     /** The current row and the size of the trace when the view last followed, as a text. */
     #followed = "";
+    /** Whether the current node has changed since the first view, which has the root in view. */
+    #hasStepped = false;
     /** The key of the item that the user has opened or closed, which keeps its place, or "". */
     #anchor = "";
     #observer = new ResizeObserver(() => this.#onResize());
@@ -103,7 +108,7 @@ export class GlassTree extends HTMLElement {
         this.#drawn.clear();
         this.#structure = this.#focused = this.#followed = this.#anchor = "";
         this.#maxWidth = MAX_WHOLE_WIDTH;
-        this.#viewport.isMoved = false;
+        this.#viewport.isMoved = this.#hasStepped = false;
     }
 
     /** Lays the tree out again if other nodes are drawn. */
@@ -122,16 +127,20 @@ export class GlassTree extends HTMLElement {
     }
 
     /**
-     * Places the tree: on a low screen with less room between the levels, so that its text is larger.
+     * Places the tree: on a low screen with less room between the levels, so that its text is larger
+     * and more levels are in view.
      * @param {InteractiveScene} scene
      * @param {ShownNode} shown
      */
     #layOut({ trace, view }, shown) {
-        const layout = layOut(shown, itemMeasure(trace, view));
         const isWhole = this.#isWhole(trace);
-        const height = isWhole ? layout.bottom : measure(trace).levels.length * LEVEL_PX;
-        const width = isWhole ? layout.right - layout.left : 1;
-        return isTooHigh(width, height, this.#viewport.screen) ? layOut(shown, itemMeasure(trace, view), LOW_LEVEL_PX) : layout;
+        const place = (/** @type {number} */ level, scale = 0) => {
+            const layout = layOut(shown, itemMeasure(trace, view), level);
+            const height = isWhole ? layout.bottom : measure(trace).levels.length * level;
+            const width = isWhole ? layout.right - layout.left : 1;
+            return scale > 0 && isTooHigh(width, height, this.#viewport.screen, scale) ? null : layout;
+        };
+        return place(LEVEL_PX, LOW_SCALE) ?? place(LOW_LEVEL_PX, MIN_FIT) ?? place(LEAST_LEVEL_PX);
     }
 
     /** @param {SearchTrace} trace */
@@ -167,6 +176,7 @@ export class GlassTree extends HTMLElement {
         const growth = `${trace.count} ${trace.end !== null}`;
         const isGrown = !this.#followed.endsWith(` ${growth}`);
         if (this.#followed === `${state.row} ${growth}`) return;
+        this.#hasStepped ||= !isGrown;
         this.#followed = `${state.row} ${growth}`;
         if (isGrown && !this.#viewport.isMoved) this.#viewport.show(this.#first(this.#layout));
         this.#reveal(this.#item(`node ${state.row}`), isGrown);
@@ -181,6 +191,8 @@ export class GlassTree extends HTMLElement {
         const before = this.#viewport.camera;
         const camera = reveal(before, this.#layout, item, this.#viewport.screen);
         if (camera === before) return;
+        // The first view begins with the root, also above a deep node.
+        if (isAtOnce && !this.#hasStepped && !this.#viewport.isMoved) camera.y = before.y;
         if (isAtOnce) this.#viewport.show(camera);
         else this.#viewport.glideTo(camera);
     }
@@ -189,6 +201,7 @@ export class GlassTree extends HTMLElement {
         const buttons = this.querySelector(".zoom")?.getBoundingClientRect().bottom ?? 0;
         const top = Math.max(0, buttons - this.getBoundingClientRect().top);
         this.#viewport.screen = { width: this.clientWidth, height: this.clientHeight, top };
+        this.style.setProperty("--hint-top", `${top + 8}px`);
         this.#update();
         this.#followed = "";
         this.#follow();
@@ -258,7 +271,9 @@ export class GlassTree extends HTMLElement {
         const { camera, screen, isMoved } = this.#viewport;
         const sides = sidesWithMore(camera, this.#layout, screen);
         this.toggleAttribute("data-whole", sides.length === 0);
-        this.toggleAttribute("data-moved", isMoved);
+        // Beside the root there is room for a hint.
+        this.toggleAttribute("data-hint", sides.length > 0 && !isMoved && !sides.some(([, y]) => y === 1));
+        this.toggleAttribute("data-left", camera.x < screen.width / 2);
         this.toggleAttribute("data-far", camera.scale < FAR_SCALE);
         this.style.setProperty("--edges", sides.map(([x, y]) => `inset ${16 * +x}px ${16 * +y}px 12px -12px var(--edge-shadow)`).join() || "none");
         this.style.setProperty("--least-text", `${leastText(camera).toFixed(1)}px`);
@@ -356,7 +371,7 @@ export function neighbour({ items }, item, key) {
  * @param {TreeScene} scene
  */
 function structureOf({ trace, state, view, opened, closed }) {
-    const growth = [trace.count, trace.skippedCount, trace.writtenLines, trace.stepCount, trace.end !== null];
+    const growth = [trace.count, trace.skippedCount, trace.isWritten, trace.stepCount, trace.end !== null];
     return [...growth, view, state.path, state.isLeft(0), ...(opened ?? []), "/", ...(closed ?? [])].join(" ");
 }
 

@@ -77,8 +77,11 @@ export class SearchTrace {
     stepCount = 0;
     /** The number of skipped moves. */
     skippedCount = 0;
-    /** The number of lines of moves as players write them, which come when the search is over. */
-    writtenLines = 0;
+    /**
+     * Whether the moves are known as players write them, which they are when the search is over; no page
+     * shows both before.
+     */
+    isWritten = false;
     /** The number of cut-offs. */
     cutCount = 0;
     /** Whether a node of chance was visited, whose value is a mean. */
@@ -184,11 +187,11 @@ export class SearchTrace {
     }
 
     /**
-     * The move that leads to a node as the pages write it: in the game's notation as soon as that is known.
+     * The move that leads to a node as the pages write it: in the game's notation once all moves have it.
      * @param {number} row
      */
     written(row) {
-        return this.#written[row] ?? this.#writtenAt(this.parent(row), this.move(row));
+        return (this.isWritten && this.#written[row]) || this.#writtenAt(this.parent(row), this.move(row));
     }
 
     /**
@@ -197,7 +200,7 @@ export class SearchTrace {
      * @param {string} move
      */
     #writtenAt(row, move) {
-        return row === 0 ? (this.head.notation?.[move] ?? move) : move;
+        return (row === 0 && this.isWritten && this.head.notation?.[move]) || move;
     }
 
     /** The best line as the pages write it; empty until the search has ended. */
@@ -326,7 +329,7 @@ export class SearchTrace {
             const below = this.#skippedBelow.at(entry);
             const move = this.#skippedMoves[entry];
             const subtree = this.#subtrees[entry];
-            const written = this.#skippedWritten[entry] ?? this.#writtenAt(row, move);
+            const written = (this.isWritten && this.#skippedWritten[entry]) || this.#writtenAt(row, move);
             moves.push({ ...(subtree && readSubtree([move, ...subtree])), move, written, below: below < 0 ? null : below });
         }
         return moves;
@@ -423,12 +426,14 @@ export class SearchTrace {
      * Adds a line of the stream.
      * @param {StreamLine} line
      */
-    add({ nodes, left, skipped, steps, written, end }) {
+    add({ nodes, left, skipped, steps, written, rest, end }) {
         for (let i = 0; i < nodes?.parent.length; i++) this.#addNode(nodes, i);
         for (let i = 0; i < left?.row.length; i++) this.#addLeft(left.row[i], left, i);
         for (let i = 0; i < skipped?.parent.length; i++) this.#addSkipped(skipped, i);
         for (let i = 0; i < steps?.what.length; i++) this.#addStep(steps, i);
         if (written) this.#addWritten(written);
+        // A search whose time is up leaves the rest of its moves unwritten.
+        this.isWritten ||= rest === 0 || !!end;
         if (end) this.end = { ...end, value: readValue(end.value) };
     }
 
@@ -436,7 +441,6 @@ export class SearchTrace {
     #addWritten({ nodes, skipped }) {
         for (const i in nodes.row) this.#written[nodes.row[i]] = nodes.move[i];
         for (const i in skipped.row) this.#skippedWritten[skipped.row[i]] = skipped.move[i];
-        this.writtenLines++;
     }
 
     /**

@@ -82,6 +82,33 @@ export class ChanceGraph {
     }
 }
 
+/** The place of the bar: as high as the frame of the board, without its letters, and close to its drawing. */
+class ChanceBar extends HTMLElement {
+    #observer = new ResizeObserver(() => this.#fit());
+
+    connectedCallback() {
+        if (this.parentElement) this.#observer.observe(this.parentElement);
+    }
+
+    disconnectedCallback() {
+        this.#observer.disconnect();
+    }
+
+    #fit() {
+        const frame = this.parentElement?.querySelector("ply-board .frame");
+        const drawing = frame?.closest("svg");
+        const matrix = drawing?.getScreenCTM();
+        if (!frame || !drawing || !matrix) return;
+        const place = /** @type {Element} */ (this.parentElement).getBoundingClientRect();
+        const { top, bottom } = frame.getBoundingClientRect();
+        const left = drawing.viewBox.baseVal.x * matrix.a + matrix.e;
+        for (const [name, px] of Object.entries({ top: top - place.top, bottom: place.bottom - bottom, left: left - place.left }))
+            this.style.setProperty(`--${name}`, `${px.toFixed(1)}px`);
+    }
+}
+
+customElements.define("chance-bar", ChanceBar);
+
 /**
  * The bar of the chance to win beside the board. Its lower part belongs to the side below the board.
  * @param {{chance: number | null, bottom: number, names: string[], colours: string[]}} bar `chance` is that
@@ -93,7 +120,7 @@ export function drawChanceBar({ chance, bottom, names, colours }) {
     const below = bottom === 0 ? chance : 100 - chance;
     const label = `Chance to win: ${names[0]} ${chance} %, ${names[1]} ${100 - chance} %`;
     return h(
-        "div",
+        "chance-bar",
         { key: "chance-bar", class: "chance-bar", role: "img", "aria-label": label, title: label, "--above": colours[1 - bottom] ?? null },
         h("span", { "--fraction": (below / 100).toFixed(2), "--below": colours[bottom] ?? null }),
     );
