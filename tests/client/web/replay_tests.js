@@ -8,6 +8,7 @@ import { boundedStep } from "/client/web/pages/replay/playback.js";
 import { addressOf, lengthText, parametersOf, parseFilter, withChanges } from "/client/web/pages/replays/filter.js";
 import { peopleOf } from "/client/web/pages/replays/form.js";
 import { momentOf, readPage } from "/client/web/pages/replays/reading.js";
+import { drawVerdict } from "/client/web/pages/replay/verdict.js";
 import { assert, assertEqual, test } from "./testing.js";
 
 const MOVES = [
@@ -187,4 +188,14 @@ test("the clocks of a replay are those after each move, and at the end those of 
     const box = document.querySelector("svg").getBoundingClientRect();
     document.querySelector("svg").dispatchEvent(new MouseEvent("click", { clientX: box.left + box.width * 0.74 }));
     assertEqual([gone, document.querySelector(".digits").textContent], [[3], "4:58"]);
+});
+
+test("a move that is about as good as the best one is not corrected", () => {
+    const ways = { showLine() {}, isOpening: false, playAgain: null };
+    const verdictOf = (loss) => {
+        const parent = document.createElement("div");
+        render(parent, drawVerdict({ best: "e5", text: "e5", loss, pv: [] }, { move: "g5" }, ways));
+        return parent.textContent;
+    };
+    assertEqual([0.019, 0.021].map(verdictOf), ["About as good as e5.", "Best was e5."]);
 });
