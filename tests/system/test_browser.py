@@ -71,6 +71,8 @@ async def test_two_people_play_while_a_third_watches_and_reloads_lose_nothing(
         await ada.open_room("connect-four", OpenSeat(), visibility="public")
         for person in (bob, kim):
             await person.page.goto(ada.page.url)
+            # A page whose room fills up before it is drawn warns of what it has loaded in vain.
+            await person.button("Sit here").wait_for()
         await bob.button("Sit here").click()
         await expect(kim.status).to_have_text(re.compile(r"^Guest \d+ to move$"))
         for ply, position in enumerate(positions[1:], 1):
