@@ -10,7 +10,7 @@ _SENTENCES = {
     "started": "Your match of {title} against {name} has begun.",
     "over": "Your match of {title} against {name} is over.",
     "draw": "{name} offers a draw in {title}.",
-    "takeback": "{name} asks to take a move back in {title}.",
+    "takeback": "{name} asks for a takeback in {title}.",
     "rematch": "{name} offers a rematch of {title}.",
     "next": "{name} proposes {title} as the next game.",
 }

@@ -311,7 +311,7 @@ async def test_after_a_restart_the_offers_and_rooms_of_tonight_are_there() -> No
         await ada.ack("move", room=room, ply=0, move=legal["moves"][0]["id"])
         assert [each["what"] for each in (await mine())["notifications"]] == ["turn"]
         await ada.ack("takeback", room=room, ply=1)
-        text = "Ada asks to take a move back in Sticks."
+        text = "Ada asks for a takeback in Sticks."
         assert (await mine())["notifications"] == [{"room": room, "what": "takeback", "text": text}]
         await ada.ack("resign", room=room)
         assert [each["room"] for each in (await mine())["rooms"]] == [room]

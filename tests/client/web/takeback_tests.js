@@ -108,12 +108,12 @@ test("takebacks are logged, and the player whom they concern is told", () => {
     const asked = modelAfter([ASKED]).room;
     const declined = { ...EVENT, kind: "declined", seat: 0, what: "takeback" };
     const texts = (event, state) => [0, 1].map((seat) => [logLine(event, state, seat), toastText(event, state, seat)]);
-    assertEqual(texts(ASKED, room)[0], ["Ben asked to take a move back", "Ben asked to take a move back"]);
+    assertEqual(texts(ASKED, room)[0], ["Ben asked for a takeback", "Ben asked for a takeback"]);
     assertEqual(texts(TOOK_BACK, room), [
         ["Ben took back 2 moves", "Ben took back 2 moves"],
         ["You took back 2 moves", null],
     ]);
-    const refusal = "Your request to take a move back was declined";
+    const refusal = "Your request for a takeback was declined";
     assertEqual(texts(declined, asked), [
         ["You declined the takeback", null],
         ["Ada declined the takeback", refusal],

@@ -105,7 +105,7 @@ export class Navigation {
         this.playback.stop();
         try {
             await this.line.open(entry.ply, entry.pv);
-            this.#app.announce(`Better line: ${entry.line ?? entry.text}`);
+            this.#app.announce(`Best line: ${entry.line ?? entry.text}`);
         } catch (error) {
             this.#app.toast(error instanceof Error ? error.message : String(error));
         }

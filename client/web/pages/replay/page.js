@@ -36,7 +36,7 @@ const KEYS = [
     [["Space"], "play the moves, or stop"],
     [["n"], "the next mistake"],
     [["p"], "the previous mistake"],
-    [["b"], "show the better line"],
+    [["b"], "show the best line"],
     [["Esc"], "from the line back to the match"],
 ];
 
@@ -262,7 +262,7 @@ export class ReplayPage {
             "section",
             { class: ["card state", line.isOpen && "in-line"], "aria-label": "Replay" },
             line.isOpen
-                ? h("p", { class: "status" }, "Better line", h("span", { class: "muted" }, ` in place of ${text}`))
+                ? h("p", { class: "status" }, "Best line", h("span", { class: "muted" }, ` in place of ${text}`))
                 : h("p", { class: "status" }, text, played && match.moves.length > 2 ? h("span", { class: "muted" }, ` of ${match.length}`) : null),
             !line.isOpen && match.over && (shown === 0 || shown === match.moves.length) ? drawResult(match, match.over) : null,
             line.isOpen

@@ -42,7 +42,7 @@ export function drawVerdict(entry, played, { showLine, isOpening, playAgain }) {
             : h(
                   "div",
                   { class: "ways" },
-                  h("button", { class: "small", "aria-busy": isOpening, onclick: showLine }, isOpening ? "Opening…" : "Better line"),
+                  h("button", { class: "small", "aria-busy": isOpening, onclick: showLine }, isOpening ? "Opening…" : "Best line"),
                   entry.mark && playAgain ? h("button", { class: "small", onclick: playAgain }, "Play it differently") : null,
               ),
     );
@@ -62,7 +62,7 @@ function praiseOf({ only }) {
 export function drawLine(line, back) {
     return h(
         "div",
-        { class: "line-moves", key: "line", role: "group", "aria-label": "Better line" },
+        { class: "line-moves", key: "line", role: "group", "aria-label": "Best line" },
         h(
             "ol",
             null,

@@ -38,7 +38,7 @@ export function logLine(event, room, seat) {
             return offerer === undefined ? start : `${subjectOf(room, 1 - offerer, seat)} accepted the rematch. ${start}`;
         }
         case "offered":
-            if (event.what === "takeback") return `${subjectOf(room, event.seat, seat)} asked to take a move back`;
+            if (event.what === "takeback") return `${subjectOf(room, event.seat, seat)} asked for a takeback`;
             if (event.what === "next") return `${subjectOf(room, event.seat, seat)} proposed ${event.title} as the next game`;
             return `${subjectOf(room, event.seat, seat)} offered a ${event.what ?? "rematch"}`;
         case "declined": {
@@ -187,7 +187,7 @@ export function toastText(event, room, seat) {
 }
 
 /** The toast for the player whose request was declined. */
-const TAKEBACK_DECLINED = "Your request to take a move back was declined";
+const TAKEBACK_DECLINED = "Your request for a takeback was declined";
 
 /**
  * Whether a move makes the opponent's request for a takeback lapse.
