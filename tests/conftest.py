@@ -7,6 +7,7 @@ on real time (see test_wall_clock.py): there are two processes a core, because m
 other programs. All processes share one folder of compiled code, which the next run uses too.
 """
 
+import faulthandler
 import gc
 import os
 import signal
@@ -19,6 +20,7 @@ import tracemalloc  # noqa: F401
 from collections.abc import AsyncIterator, Generator
 from importlib import import_module
 from pathlib import Path
+from typing import Protocol, TextIO
 
 import pytest
 import pytest_asyncio
@@ -26,6 +28,7 @@ from hypothesis import settings
 from playwright.async_api import Browser
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
+from xdist.workermanage import WorkerController
 
 from engine.rules import overflow
 from engine.rules.call import refused_games
@@ -86,8 +89,16 @@ LONGEST = {
 
 #: How much of a server's log the report of a failure has, in characters.
 LOG_CHARACTERS = 5000
-#: The time limit of a test that compiles all searches, in seconds.
-WARM_S = 1200
+#: How much of its reason is named when a test fails in a parallel run, in characters.
+REASON = 300
+#: The time limit of the first test of a process that needs all searches, in seconds.
+WARM_S = 900
+#: How long a test may take to end once its time is over, in seconds; then its process ends.
+END_S = 60
+#: The standard error of this process, which pytest's capture does not replace.
+STDERR = pytest.StashKey[TextIO]()
+#: Whether a test of this process has begun that compiles all searches.
+is_warm = False
 
 # The compiled code of earlier runs is used again: its folders have the digests of rules and search
 # in their names, and each game keeps its last versions. `pytest --cache-clear` removes it.
@@ -127,6 +138,63 @@ async def chromium(process_chromium: Browser) -> AsyncIterator[Browser]:
     yield process_chromium
     for context in process_chromium.contexts:
         await context.close()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[STDERR] = os.fdopen(os.dup(2), "w")
+    if "PYTEST_XDIST_WORKER" not in os.environ and config.getoption("numprocesses", None):
+        config.pluginmanager.register(FailuresAtOnce(config))
+
+
+class FailuresAtOnce:
+    """Names a test as soon as it fails in a parallel run, which may be stopped before its end."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        reporter = self._config.pluginmanager.getplugin("terminalreporter")
+        if report.failed and reporter is not None:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            reason = (crash.message if crash else str(report.longrepr)).partition("\n")[0]
+            reporter.write_line(f"\nFAILED {report.nodeid}, {report.when}: {reason[:REASON]}")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> None:
+    """Gives the first test of this process that needs all searches time to compile them, even on a
+    busy machine.
+    """
+    global is_warm
+    if not is_warm and "warm_engine" in getattr(item, "fixturenames", ()):
+        is_warm = True
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(WARM_S))
+
+
+class TimeLimit(Protocol):
+    """The settings of pytest-timeout for a test."""
+
+    timeout: float
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: TimeLimit) -> None:
+    """Lets this process end, with the stacks of its threads, if a test goes on after its time.
+
+    At its time limit an exception is raised in the test; native code does not see it, and what the
+    test has opened may wait for ever for a browser that hangs. The other processes of a parallel
+    run, and a new one, do the rest.
+    """
+    faulthandler.dump_traceback_later(
+        settings.timeout + END_S, exit=True, file=item.config.stash[STDERR]
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_timeout_cancel_timer() -> None:
+    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -184,16 +252,7 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Starts the longest modules first in parallel runs, and raises some time limits.
-
-    The first test that needs all searches has time to compile them, even on a busy machine.
-    """
-    for item in items:
-        if (
-            "warm_engine" in getattr(item, "fixturenames", ())
-            and item.get_closest_marker("timeout") is None
-        ):
-            item.add_marker(pytest.mark.timeout(WARM_S))
+    """Starts the longest modules first in parallel runs."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         place = {module: i for i, module in enumerate(LONGEST)}
         items.sort(key=lambda item: place.get(item.path.relative_to(TESTS).as_posix(), len(place)))
@@ -221,6 +280,23 @@ class Units(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
 
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        """Gives the rest of a process that ended to the others; returns the test that ended it.
+
+        The class itself would give them that test too, which may end them as well, and units that
+        are done, after which they would get no other.
+        """
+        workload = self.assigned_work[node]
+        for scope in [scope for scope, unit in workload.items() if all(unit.values())]:
+            del workload[scope]
+        crashed: str | None = None
+        for unit in workload.values():
+            crashed = next(test for test, is_done in unit.items() if not is_done)
+            unit[crashed] = True
+            break
+        super().remove_node(node)
+        return crashed
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units | None:
