@@ -7,6 +7,7 @@ on real time (see test_wall_clock.py): there are two processes a core, because m
 other programs. All processes share one folder of compiled code, which the next run uses too.
 """
 
+import asyncio
 import faulthandler
 import gc
 import os
@@ -33,7 +34,7 @@ from xdist.workermanage import WorkerController
 from engine.rules import overflow
 from engine.rules.call import refused_games
 from server.process.lean import enable_gc
-from tests.support.browser import open_chromium
+from tests.support.browser import OPEN_S, open_chromium
 from tests.support.server_process import ServerProcess
 
 TESTS = Path(__file__).parent
@@ -136,8 +137,9 @@ async def chromium(process_chromium: Browser) -> AsyncIterator[Browser]:
     No cookie, cache or page remains: each test opens contexts, and the last ones are closed here.
     """
     yield process_chromium
-    for context in process_chromium.contexts:
-        await context.close()
+    async with asyncio.timeout(OPEN_S):
+        for context in process_chromium.contexts:
+            await context.close()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -30,6 +30,9 @@ MIME = {
     ".html": "text/html",
     ".json": "application/json",
 }
+#: How long a browser may take to open, empty or close something, in seconds; only one that hangs
+#: takes longer. Playwright has no limit of its own for these.
+OPEN_S = 60.0
 #: The address under which a page reads the files of this repository.
 FILES = "http://files.test"
 
@@ -45,7 +48,8 @@ async def open_chromium() -> AsyncIterator[Browser]:
         try:
             yield browser
         finally:
-            await browser.close()
+            async with asyncio.timeout(OPEN_S):
+                await browser.close()
 
 
 def watch_faults(page: Page) -> list[str]:
@@ -73,7 +77,8 @@ async def open_files(browser: Browser, **context: Any) -> AsyncIterator[Page]:
             await page.goto(f"{FILES}/blank")
             yield page
         finally:
-            await opened.close()
+            async with asyncio.timeout(OPEN_S):
+                await opened.close()
 
 
 @asynccontextmanager

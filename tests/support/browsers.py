@@ -11,7 +11,7 @@ from playwright.async_api import Browser, Error, Locator, Page, expect
 
 from client.connection import connect
 from server.commands import AiSeat, Create, MySeat, OpenSeat, Visibility
-from tests.support.browser import watch_faults
+from tests.support.browser import OPEN_S, watch_faults
 
 #: The page's title while its player is on turn.
 TURN = re.compile(r"^Your turn")
@@ -257,19 +257,22 @@ async def people(
     one takes twice the time, because it loads and compiles all scripts again. A test that leaves
     anything else behind (routes, listeners, scripts of its own, no network) says `{**DESKTOP}`.
     """
-    group = [await _enter(browser, url, context) for context in contexts]
+    async with asyncio.timeout(OPEN_S):
+        group = [await _enter(browser, url, context) for context in contexts]
     kept: list[Person] = []
     try:
         yield group
         assert not any(person.faults for person in group), [person.faults for person in group]
-        for person, context in zip(group, contexts, strict=True):
-            if await _leave(person, context):
-                kept.append(person)
-                _idle.setdefault(browser, []).append((context, person))
+        async with asyncio.timeout(OPEN_S):
+            for person, context in zip(group, contexts, strict=True):
+                if await _leave(person, context):
+                    kept.append(person)
+                    _idle.setdefault(browser, []).append((context, person))
     finally:  # the pages of a test that failed would go on beside the next ones
-        for person in group:
-            if person not in kept:
-                await person.page.context.close()
+        async with asyncio.timeout(OPEN_S):
+            for person in group:
+                if person not in kept:
+                    await person.page.context.close()
 
 
 async def _enter(browser: Browser, url: str, context: dict[str, Any]) -> Person:
