@@ -295,12 +295,15 @@ class Api:
         return [] if has_passes else [Need.PASS]
 
     async def socket(self, request: web.Request) -> web.Response:
-        """Answers why a WebSocket is refused: browsers hide the reason from their pages."""
+        """Answers why a WebSocket is refused: browsers hide the reason from their pages.
+
+        If nothing refuses it, that is no error, which a browser would log: the server was away.
+        """
         try:
             self._limits.sockets.check(request[ORIGIN].address)
         except LimitExceeded as limit:
             raise too_many_requests(limit) from limit
-        raise ApiError(HTTPStatus.NOT_FOUND, "http.404", "this is the address of the WebSocket")
+        return json_answer({"message": "this is the address of the WebSocket"})
 
 
 def is_https(request: web.Request) -> bool:

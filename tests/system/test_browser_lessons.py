@@ -512,8 +512,11 @@ async def school(url: str, paths: dict[str, str]) -> AsyncIterator[str]:
         await writer.drain()
         writer.close()
 
-    async with await asyncio.start_server(answer_page, "127.0.0.1", 0) as site:
+    site = await asyncio.start_server(answer_page, "127.0.0.1", 0)
+    try:
         yield f"http://127.0.0.1:{site.sockets[0].getsockname()[1]}"
+    finally:  # without waiting for the connections that the browser has opened in advance
+        site.close()
 
 
 @pytest.mark.parametrize(
