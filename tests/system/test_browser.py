@@ -146,6 +146,8 @@ async def test_a_match_against_the_ai_can_be_watched_thinking_and_is_replayed_to
             await expect(kim.page.locator("ply-board .at")).to_have_count(ply)
             assert kim.page.url.endswith(f"?ply={ply}")
         assert await kim.pieces() == final
+        if len(moves) % 2:  # the level lets a move slip now and then, so that Ada may win
+            await kim.page.keyboard.press("ArrowLeft")
         await expect(kim.page.locator(".thinking .figure.depth dd")).to_have_text(
             re.compile(r"^[1-9]")
         )
