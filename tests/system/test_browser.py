@@ -290,10 +290,13 @@ async def test_a_match_by_touch_on_a_phone(chromium: Browser, server: ServerProc
             assert await person.pieces() == pieces_of(positions[-1])
 
 
-async def test_a_draw_is_offered_declined_and_agreed_and_rules_are_read(
+async def test_a_move_is_taken_back_a_draw_is_declined_and_agreed_and_rules_are_read(
     chromium: Browser, server: ServerProcess
 ) -> None:
-    """The opponent reads the offer as a sentence; it stays after the offering side's own move.
+    """A move is taken back once the opponent agrees, and the log says so, also after a reload.
+
+    The opponent reads an offer of a draw as a sentence; it stays after the offering side's own
+    move.
 
     The refusal is a toast for the offering side and a line of the log. After the agreement both
     players see the half points. The rules open over the board by keyboard, and Escape returns to
@@ -305,6 +308,15 @@ async def test_a_draw_is_offered_declined_and_agreed_and_rules_are_read(
         await bob.button("Sit here").click()
         for person, cell in ((ada, "d1"), (bob, "d2"), (ada, "d3")):
             await person.play(cell)
+        await ada.button("Ask to take back").click()
+        await expect(bob.page.get_by_text("asks to take a move back.")).to_be_visible()
+        await bob.button("Accept").tap()
+        await ada.play("d3")
+        await bob.reload()
+        assert await bob.moves() == ["d", "d", "d"]
+        await bob.open_tab("Chat")
+        taken_back = bob.page.locator(".chat .event", has_text="took back 1 move")
+        await expect(taken_back).to_have_count(1)
         await ada.button("Rules of Connect four").focus()
         await ada.page.keyboard.press("Enter")
         rules = ada.page.get_by_role("dialog", name="Connect four")

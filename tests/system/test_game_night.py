@@ -1,6 +1,6 @@
 """A game night in a real browser: a host on a laptop, a friend on a phone, and a third who watches.
 
-The host uses the keyboard alone.
+The host uses the keyboard alone. Each step has a test of its own in `make test`.
 """
 
 import itertools
@@ -69,14 +69,8 @@ def is_won_by(position: Position, line: tuple[str, ...]) -> bool:
     return outcome is not None
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [
-        pytest.param({"page_closed_ms": 1, "ai_pace_ms": 0}, id="quick"),
-        pytest.param({}, id="with the settings that ship", marks=pytest.mark.long),
-    ],
-)
-async def test_a_game_night(chromium: Browser, tmp_path: Path, settings: dict[str, Any]) -> None:
+@pytest.mark.long
+async def test_a_game_night(chromium: Browser, tmp_path: Path) -> None:
     """Ada invites Bob by a link that works on his phone, and Kim watches. A move is taken back, a
     draw is declined, Bob goes and comes back while the AI keeps his seat, and he loses. Each of
     them reads what has happened, also after a reload.
@@ -84,9 +78,7 @@ async def test_a_game_night(chromium: Browser, tmp_path: Path, settings: dict[st
     (port,) = free_ports(1)
     url = f"http://127.0.0.2:{port}"
     async with (
-        serving(
-            tmp_path / "data", host="0.0.0.0", port=port, url=url, workers=1, **settings
-        ) as server,
+        serving(tmp_path / "data", host="0.0.0.0", port=port, url=url, workers=1) as server,
         people(chromium, server.url, DESKTOP, PHONE, PHONE_ON_ITS_SIDE) as (ada, bob, kim),
     ):
         address = await invite(ada, url)
