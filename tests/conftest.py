@@ -163,8 +163,8 @@ class FailuresAtOnce:
             reporter.write_line(f"\nFAILED {report.nodeid}, {report.when}: {reason[:REASON]}")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> None:
+@pytest.hookimpl(wrapper=True, tryfirst=True)  # around that of pytest-timeout
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Gives the first test of this process that needs all searches time to compile them, even on a
     busy machine.
     """
@@ -173,6 +173,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> None:
         is_warm = True
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(WARM_S))
+    return (yield)
 
 
 class TimeLimit(Protocol):
