@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import zip_longest
+from types import MappingProxyType
 
 from rich.segment import Segment
 from rich.style import Style
@@ -18,6 +19,8 @@ from engine.view import BoardView, MoveView, PositionView
 
 #: The directions of the arrow keys, in rows and columns.
 DIRECTIONS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
+#: No lines were drawn.
+NOBODY: Mapping[str, int] = MappingProxyType({})
 
 
 @lru_cache(maxsize=512)
@@ -67,6 +70,7 @@ class BoardPane(Widget, can_focus=True):
         self._moves: Sequence[MoveView] = ()
         self._flip = False
         self._letters: Mapping[str, str] = {}
+        self._drawn_by: Mapping[str, int] = {}
         self._picture: Picture | None = None
         #: The first visible row and column of the picture.
         self._offset = (0, 0)
@@ -82,14 +86,17 @@ class BoardPane(Widget, can_focus=True):
         moves: Sequence[MoveView],
         flip: bool,
         letters: Mapping[str, str],
+        drawn_by: Mapping[str, int] = NOBODY,
     ) -> None:
-        """Shows a position and the moves that may be played in it."""
+        """Shows a position and the moves that may be played in it. Lines have the colours of the
+        sides that drew them.
+        """
         if position != self._position or tuple(moves) != tuple(self._moves):
             self.selection = ()
         if board is not self._board:
             self.cursor = None
         self._board, self._position, self._moves = board, position, moves
-        self._flip, self._letters = flip, letters
+        self._flip, self._letters, self._drawn_by = flip, letters, drawn_by
         self._draw()
 
     @property
@@ -134,7 +141,9 @@ class BoardPane(Widget, can_focus=True):
             flip=self._flip,
             colours=self.colours,
             is_ascii=self._is_ascii,
-            signs=Signs(self.cursor, self.selection, self.next_cells, self._letters),
+            signs=Signs(
+                self.cursor, self.selection, self.next_cells, self._letters, self._drawn_by
+            ),
         )
         self._scroll(rows, columns)
         self._refresh_rows(before, before_at)

@@ -366,7 +366,8 @@ class LobbyScreen(KeyPage):
             self._previewed = None
             return  # the list says what is wrong, if it lasts
         self.query_one("#preview-title", Static).update(Text(record.title, style="bold"))
-        self._board.show(record.view, views[0], (), False, {})
+        drawn_by = words.seats_by_move(record.moves)
+        self._board.show(record.view, views[0], (), False, {}, drawn_by)
 
     # --- what the user does
 

@@ -81,6 +81,8 @@ NAME_COLUMNS = 24
 MAX_OFFERS = 2
 #: Screens with fewer rows have neither the names above and below the board nor the line of keys.
 LOW_ROWS = 18
+#: The columns of the keys beside the input line of such screens.
+LOW_KEYS_COLUMNS = 5
 #: Screens with at least these rows have large clocks.
 LARGE_ROWS = 30
 #: Maximum number of rows of a message, and the columns that a break of its line may waste.
@@ -395,7 +397,11 @@ class RoomScreen(Page):
             self._draw_prompt()
 
     def _draw_prompt(self) -> None:
-        self.query_one("#entry", Input).placeholder = self._with_example(self._prompt)
+        row = self.size.width - visible_width("> ") - 1  # its last column is the cursor's
+        space = row - LOW_KEYS_COLUMNS if self._is_low else row
+        self.query_one("#entry", Input).placeholder = _fitting_prompt(
+            self._with_example(self._prompt), self._prompt, space
+        )
 
     def show_banner(self, text: str) -> None:
         super().show_banner(text)
@@ -448,7 +454,10 @@ class RoomScreen(Page):
 
     def _draw_board(self) -> None:
         model = self.model
-        self._board.show(words.board_of(model), model.view, model.moves, self._flips, self._letters)
+        drawn_by = words.seats_by_move(model.match.moves) if model.match is not None else {}
+        self._board.show(
+            words.board_of(model), model.view, model.moves, self._flips, self._letters, drawn_by
+        )
 
     def _draw_players(self) -> None:
         model, bottom = self.model, self._bottom
@@ -1050,6 +1059,19 @@ def _side_after_swap(model: Model) -> str:
     if any(words.seat_of(played, ply) == seat for ply, played in enumerate(match.moves)):
         return ""
     return f"  You play {words.side_name(words.board_of(model), seat)} in this match."
+
+
+def _fitting_prompt(prompt: str, plain: str, columns: int) -> str:
+    """A prompt in these columns: without what stands in brackets, then without its example, and cut
+    if it still does not fit.
+    """
+    shorter = [text.partition(" (")[0] for text in (prompt, plain)]
+    fitting = [text for text in (prompt, *shorter) if visible_width(text) <= columns]
+    if fitting:
+        return fitting[0]
+    text = Text(shorter[-1])
+    text.truncate(max(1, columns), overflow="ellipsis")
+    return text.plain
 
 
 def _count_offers(model: Model) -> int:
