@@ -545,6 +545,31 @@ async def test_any_size() -> None:
             await screen.shows("Black to move")
 
 
+async def test_the_prompt_does_not_run_into_the_keys() -> None:
+    """On a small screen it is as short as it must be: no advice to type help, then no example."""
+    async with terminal(of_two(), 40, 12) as screen:
+        for columns, prompt in ((40, "b2 (or help) "), (36, "b2    "), (28, "move      ")):
+            await screen.pilot.resize_terminal(columns, 12)
+            await screen.shows(prompt)
+            row = next(line for line in screen.lines() if line.startswith("> "))
+            assert row.endswith("  ?  t"), row
+
+
+async def test_a_line_has_the_colour_of_who_drew_it() -> None:
+    """The moves of the match say which side drew it, also after an extra turn."""
+    room = of_two("dots-and-boxes")
+    async with terminal(room) as screen:
+        await screen.type("a1b1")
+        await screen.shows("━━━")
+        await room.act(BOB, Move("m1", 1, "a1a2"))
+        await screen.shows("┃")
+        pane = screen.room.query_one(BoardPane)
+        assert pane.picture is not None
+        inks = {text[0]: ink for row in pane.picture.rows for text, ink in row if text[0] in "━┃"}
+        red, blue = (f"color({code.split(';')[-1]})" for code in ("38;5;160", "38;5;31"))
+        assert (inks["━"].colour, inks["┃"].colour) == (red, blue)
+
+
 async def test_waiting_for_a_friend_shows_the_link() -> None:
     """The link stands below the board until there is something to say; the bar opens it and its QR
     code by F2.
