@@ -511,14 +511,17 @@ class _Painter:
         page.put(row, start, text, self._over(ink, name))
         signs = self._signs_around(name, kind is not None)
         if signs is not None:
-            beside = self._over(Ink(is_bold=True), name)
+            ink = self._over(Ink(is_bold=True), name)
             if start - 1 >= 0:
-                page.put(row, start - 1, signs[0], beside)
+                page.put(row, start - 1, signs[0], ink)
             if self._width > 2 or page.is_free(row, start + width):
-                page.put(row, start + width, signs[1], beside._replace(ground=""))
+                page.put(row, start + width, signs[1], ink._replace(ground=""))
         if letter := self._signs.letters.get(name):
-            above = row - 1 if self._height > 1 else row
-            page.put(above, start - 1, letter, self._over(Ink("", "", True), name))
+            # In place of an empty cell's sign, or close to what it belongs to, in its row.
+            is_empty = kind is None and not self._layout.shows_ids
+            beside = start - 2 if signs is not None and self._width > 3 else start - 1
+            at = start if is_empty else beside
+            page.put(row, at, letter, self._over(Ink(is_bold=True), name))
 
     def _over(self, ink: Ink, name: str) -> Ink:
         """The ink of a text on the cell: under the cursor that of text, and reversed without

@@ -215,6 +215,24 @@ def test_dots_stand_out_and_lines_have_the_colour_of_who_drew_them() -> None:
     assert inks["┃"] == {Ink(blue, is_bold=True)}
 
 
+def test_the_letters_of_a_hint_stand_on_their_cells() -> None:
+    """In the row of the cell: in place of an empty cell's sign, else close to the piece, left of
+    its marks where there is space.
+    """
+    game = load_game("chess")
+    view = structs.replace(game.start().view(), marks={"last": ("b1",)})
+    signs = Signs(letters={"e2": "1", "e4": "1", "b1": "2"})
+    for size, fourth, second, first in (
+        ((4, 2), "4                   1", "2   ♙   ♙   ♙   ♙  1♙", "1   ♖ 2[♘]  ♗"),
+        ((2, 1), "4          1", "2  ♙ ♙ ♙ ♙1♙", "1  ♖2♘]♗"),
+    ):
+        texts = texts_of(draw_picture(game.board({}), view, size, signs=signs))
+        shown = {line.strip()[:1]: line.strip().replace("·", " ") for line in texts}
+        assert shown["4"].rstrip() == fourth
+        assert shown["2"].startswith(second)
+        assert shown["1"].startswith(first)
+
+
 def test_the_largest_cells_that_fit() -> None:
     """6x3, 4x2 or 2x1 characters by the space; two letters need three columns."""
     board, _ = playout("chess")
