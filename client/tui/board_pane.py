@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from client.tui.picking import next_cells, pick
+from client.tui.picking import next_cells, partner_move, pick
 from client.tui.picture import Ink, Picture, Signs, cell_size, draw_picture, picture_size
 from engine.view import BoardView, MoveView, PositionView
 
@@ -45,11 +45,14 @@ class BoardPane(Widget, can_focus=True):
     FOCUS_ON_CLICK = False
 
     class Finished(Message):
-        """The picked cells are the whole path of these moves; several differ in their `choice`."""
+        """The picked cells are the whole path of these moves; several differ in their `choice`.
+        `says` is how they were read, "" where that is plain.
+        """
 
-        def __init__(self, moves: tuple[MoveView, ...]) -> None:
+        def __init__(self, moves: tuple[MoveView, ...], says: str = "") -> None:
             super().__init__()
             self.moves = moves
+            self.says = says
 
     class Clicked(Message):
         """The cell that is under the cursor now was clicked."""
@@ -252,9 +255,16 @@ class BoardPane(Widget, can_focus=True):
 
     def pick(self) -> bool:
         """Picks the cell under the cursor; returns whether that is part of a move."""
-        if self._board is None or self.cursor is None:
+        if self._board is None or self._position is None or self.cursor is None:
             return False
         had = self.selection
+        partner = partner_move(self._board, self._position, self._moves, had, self.cursor)
+        if partner is not None:
+            self.selection = ()
+            self._draw()
+            says = f"{had[0]} {self.cursor} is read as {partner.text or partner.id}"
+            self.post_message(self.Finished((partner,), says))
+            return True
         result = pick(self._moves, had, self.cursor, self._board.targets)
         self.selection = result.selection
         self._draw()

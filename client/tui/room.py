@@ -860,6 +860,8 @@ class RoomScreen(Page):
 
     def on_board_pane_finished(self, event: BoardPane.Finished) -> None:
         """Plays the move that was picked; asks if there are several."""
+        if event.says:
+            self.log_line(event.says, is_notice=True)
         ask_for_one(self.app, event.moves, self._play)
 
     def _play(self, move: MoveView) -> None:

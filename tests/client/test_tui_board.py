@@ -13,7 +13,7 @@ from rich.color import Color, ColorSystem
 from client.terminal.colours import ANSI_COLOURS, FIXED_COLOURS, NO_COLOURS, side_codes
 from client.terminal.wrapping import visible_width
 from client.tui.panels import large_time, moves_lines
-from client.tui.picking import buttons, candidates, choice_keys, next_cells, pick
+from client.tui.picking import buttons, candidates, choice_keys, next_cells, partner_move, pick
 from client.tui.picture import (
     CELL_SIZES,
     Ink,
@@ -252,6 +252,30 @@ def test_a_winning_row_has_all_its_marks() -> None:
         assert row in [
             line.strip(" 1") for line in texts_of(draw_picture(board, position.view(), size))
         ]
+
+
+def test_castling_is_picked_as_king_and_own_rook_too() -> None:
+    """On either wing, if it is legal; a rook that does not castle with the king is none's."""
+    game = load_game("chess")
+    for rights, expected in (("KQkq", {"h1": "e1g1", "a1": "e1c1"}), ("Q", {"a1": "e1c1"})):
+        position = game.position(f"r3k2r/pppppppp/8/8/8/8/PPPPPPPP/R3K2R w {rights} - 0 1")
+        for cell in ("a1", "h1", "e2", "e8", "f1", "d5"):
+            move = partner_move(
+                game.board({}), position.view(), position.move_views(), ("e1",), cell
+            )
+            assert (move.id if move is not None else None) == expected.get(cell)
+        views = position.move_views()
+        assert partner_move(game.board({}), position.view(), views, ("h1",), "e1") is None
+
+
+@pytest.mark.parametrize("game_id", game_ids())
+def test_only_castling_is_picked_by_an_own_piece(game_id: str) -> None:
+    """No other game has a move that a cell with an own piece stands for."""
+    board, positions = playout(game_id)
+    for view, moves in positions:
+        for first, cell in product(cell_ids(board.board), repeat=2):
+            move = partner_move(board, view, moves, (first,), cell)
+            assert move is None or game_id == "chess"
 
 
 @pytest.mark.parametrize("game_id", game_ids())

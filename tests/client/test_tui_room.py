@@ -555,6 +555,23 @@ async def test_the_prompt_does_not_run_into_the_keys() -> None:
             assert row.endswith("  ?  t"), row
 
 
+async def test_castling_by_the_king_and_its_rook() -> None:
+    """The rook after the king castles, and the log of the room says how the picks were read."""
+    room = of_two("chess")
+    async with terminal(room) as screen:
+        for ply, move in enumerate(["e2e4", "e7e5", "g1f3", "b8c6", "f1c4", "f8c5"]):
+            if ply % 2:
+                await room.act(BOB, Move(f"m{ply}", ply, move))
+            else:
+                await screen.type(move)
+                await screen.until(lambda: len(moves(room)) % 2 == 1, "the move")
+        await screen.until(lambda: bool(screen.room.model.moves), "my turn")
+        await screen.click("e1")
+        await screen.click("h1")
+        await screen.until(lambda: moves(room)[-1] == "e1g1", "castled")
+        assert ("e1 h1 is read as e1-g1", True) in screen.room._log
+
+
 async def test_a_line_has_the_colour_of_who_drew_it() -> None:
     """The moves of the match say which side drew it, also after an extra turn."""
     room = of_two("dots-and-boxes")
