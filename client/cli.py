@@ -33,7 +33,7 @@ from client.subcommands.serve import SERVER_PROGRAMS, serve, teach
 from client.subcommands.watch import watch
 
 #: Maximum number of servers that `plyroom` alone names, where no full screen can be shown.
-MAX_SERVERS = 3
+MAX_SERVERS = 2
 
 
 def _version() -> str:
@@ -89,7 +89,7 @@ def main(
         from client.own_server import servers_here
 
         servers = servers_here() if url is None else ()
-        running = [f"A server runs here: {program()} rooms --url {each}" for each in servers]
+        running = [f"A server runs here: {each}" for each in servers]
         intro = "Board games with people and with an AI whose thinking anyone can watch."
         lines = [intro, *first_steps(), *running[:MAX_SERVERS]]
         click.echo("\n".join(lines), err=True)

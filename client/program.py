@@ -20,9 +20,12 @@ FIRST_STEPS = (
 
 
 def first_steps() -> list[str]:
-    """The lines of `FIRST_STEPS`, as the user types them."""
+    """The lines of `FIRST_STEPS` below how the user types this program, perhaps a long path."""
     width = max(len(words) for words, _ in FIRST_STEPS)
-    return [f"  {program()} {words:<{width}}  {what}" for words, what in FIRST_STEPS]
+    return [
+        f"{program()} and one of:",
+        *[f"  {words:<{width}}  {what}" for words, what in FIRST_STEPS],
+    ]
 
 
 def program() -> str:

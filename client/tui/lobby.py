@@ -40,6 +40,8 @@ from server.protocol.messages import RoomSummary
 PREVIEW_COLUMNS = 76
 #: The time for which an entry must be highlighted before its board is fetched, in seconds.
 PREVIEW_S = 0.4
+#: The rows from which on the first screen names commands.
+STEPS_ROWS = 22
 #: The least time between two requests for the user's own matches, in seconds.
 RELOAD_S = 4.0
 
@@ -534,12 +536,17 @@ class StartScreen(Screen[None]):
         )
         hint = f"{plain}: plain lines, for screen readers and braille displays."
         yield Static(hint, markup=False)
-        steps = "\n".join(["\nWithout this screen:", *first_steps()])
-        yield Static(Text(steps, no_wrap=True, overflow="ellipsis"), markup=False)
+        yield Static(
+            "\n".join(["\nWithout this screen:", *first_steps()]), id="steps", markup=False
+        )
 
     def on_mount(self) -> None:
         """Hides the line for the address until it is wanted."""
         self.query_one("#address").display = False
+
+    def on_resize(self) -> None:
+        """Leaves out what would push the choices out of a small screen."""
+        self.query_one("#steps").display = self.size.height >= STEPS_ROWS
 
     def show_problem(self, text: str) -> None:
         """Shows why a server could not be entered, or what is being done; "" for nothing."""

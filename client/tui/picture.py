@@ -427,7 +427,7 @@ class _Painter:
         self._texts = texts
         self._colours = colours
         self._marks = marks_by_cell(board, position)
-        self._sides = [_colour(code) for code in side_codes(board, colours)] if colours else []
+        self._sides = side_colours(board, colours)
         self._states = self._states_by_cell()
         self._joints = {} if is_ascii else joints(layout)
         grid = board.board
@@ -563,6 +563,11 @@ class _Painter:
         if name in self._signs.next_cells and (has_piece or self._layout.shows_ids):
             return NEXT
         return self._marks.get(name)
+
+
+def side_colours(board: BoardView, colours: int) -> list[str]:
+    """The colour of each side on the terminal's own background; none without colours."""
+    return [_colour(code) for code in side_codes(board, colours)] if colours else []
 
 
 def _colour(code: str) -> str:

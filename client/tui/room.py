@@ -52,6 +52,7 @@ from client.tui.panels import (
     people_lines,
     player_text,
     thinking_lines,
+    with_side_colours,
 )
 from client.tui.picking import buttons
 from client.tui.picture import half_blocks
@@ -487,13 +488,19 @@ class RoomScreen(Page):
 
     def _player(self, seat: int, is_short: bool) -> Text:
         text = player_text(self.model, seat, self._is_ascii)
-        line = Text(text.removesuffix(" (you)") if is_short else text, no_wrap=True)
+        line = self._coloured(text.removesuffix(" (you)") if is_short else text, (" ", ":"))
+        line.no_wrap = True
         turn = self.model.view.turn if self.model.view is not None else None
         if turn == seat and self.model.running:
             line.stylize("bold")
         if (clock := self._clock_of(seat)) is not None:
             line.append(f"  {clock}", style="bold reverse" if turn == seat else "bold")
         return line
+
+    def _coloured(self, text: str, around: tuple[str, str]) -> Text:
+        """A line in which the signs of the sides have the colours of the pieces."""
+        board = words.board_of(self.model)
+        return with_side_colours(Text(text), board, self._is_ascii, self._board.colours, around)
 
     @property
     def _has_large_clocks(self) -> bool:
@@ -506,7 +513,9 @@ class RoomScreen(Page):
         name = player_text(self.model, seat, self._is_ascii)
         turn = self.model.view.turn if self.model.view is not None else None
         style = "bold" if turn == seat and self.model.running else ""
-        return Text(f"  {rows[0]}\n  {rows[1]}  {name}\n  {rows[2]}", style=style, no_wrap=True)
+        text = self._coloured(f"  {rows[0]}\n  {rows[1]}  {name}\n  {rows[2]}", (" ", ":"))
+        text.style, text.no_wrap = style, True
+        return text
 
     def _clock_of(self, seat: int) -> str | None:
         """The time that a side has left, as text; None without a clock."""
@@ -620,7 +629,7 @@ class RoomScreen(Page):
         note = "" if self._is_low else self._note_text()
         note_box = self.query_one("#note", TextPane)
         note_box.display = bool(note)
-        note_box.show(Text(note))
+        note_box.show(self._coloured(note, ("(", ")")))
         self._draw_board()
         bars = 0 if self._is_low else 6 if self._has_large_clocks else 2
         free = rows - self._rows_around(note) - bars

@@ -715,6 +715,22 @@ def test_pieces_are_listed_in_words() -> None:
     assert pieces_text(CHESS_BOARD, PositionView({}, 0, "")) == "The board is empty."
 
 
+@pytest.mark.parametrize("colours", [8, FIXED_COLOURS])
+def test_the_signs_of_sides_below_the_board_have_their_colours(colours: int) -> None:
+    """In the edges and the legend of signs, as on the board; none without colours."""
+    for game_id, line, moves in (
+        ("hex", "Edges: Red ({0}R{2}) a1-k1, a11-k11; Blue ({1}B{2}) a1-a11, k1-k11", "c2"),
+        ("rock-paper-scissors", "Signs: {0}f{2} First's, {1}s{2} Second's, R rock,", "rock paper"),
+    ):
+        position = position_after(game_id, {}, moves)
+        board = position.game.board(position.options)
+        styles = [f"\x1b[1m\x1b[{code}m" for code in side_codes(board, colours)]
+        coloured = draw_board(board, position.view(), colours).notes[0]
+        assert coloured.startswith(line.format(*styles, "\x1b[0m"))
+        plain = draw_board(board, position.view()).notes[0]
+        assert plain.startswith(line.format("", "", ""))
+
+
 def test_every_cell_has_a_place_of_its_own() -> None:
     for board in (Grid(26, 19), Grid(8, 8, "top-left"), morris_board().board):
         cells = lay_out(board).cells

@@ -308,8 +308,8 @@ def test_plyroom_alone_without_a_terminal_says_what_people_do_first(
     assert len(lines) <= 10
     assert all(len(line) <= 80 for line in lines)
     for first in ("play chess ", "play chess --friend ", "join LINK ", "serve ", "--help "):
-        assert any(line.startswith(f"  plyroom {first}") for line in lines)
-    assert "A server runs here: plyroom rooms --url http://127.0.0.1:9000" in lines
+        assert any(line.startswith(f"  {first}") for line in lines)
+    assert "A server runs here: http://127.0.0.1:9000" in lines
     monkeypatch.setattr("client.own_server.servers_here", tuple)
     assert "runs here" not in plyroom().stderr
     result = plyroom("--plain", "games")

@@ -411,7 +411,7 @@ async def test_the_first_screen_asks_for_a_server() -> None:
     entered: list[tuple[Address | None, str]] = []
     start = StartScreen(lambda address, room: entered.append((address, room)))
     async with running(lambda: start, 80, 24) as screen:
-        await screen.shows("Play on this computer", "PLYROOM_PLAIN=1", "plyroom serve ")
+        await screen.shows("Play on this computer", "PLYROOM_PLAIN=1", "  serve  ", "  join LINK  ")
         await screen.hides("Go to the server")  # none is known to run
         await screen.press("enter")
         await screen.shows("Connecting to a server on this computer")
@@ -442,6 +442,8 @@ async def test_the_first_choices_are_the_servers_that_run_here() -> None:
         await screen.shows(*[f"Go to the server that runs here, {each}" for each in here])
         await screen.press("enter", "down", "enter", "down", "enter")
         assert entered == [(here[0], ""), (here[1], ""), (None, "")]
+        await screen.pilot.resize_terminal(60, 16)
+        await screen.hides("join LINK")
 
 
 def test_the_list_is_chosen_for_each_kind_of_opponent() -> None:

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 import pytest
+from rich.color import Color
 from textual.widgets import Input
 
 from client.address import parse_address
@@ -583,8 +584,13 @@ async def test_a_line_has_the_colour_of_who_drew_it() -> None:
         pane = screen.room.query_one(BoardPane)
         assert pane.picture is not None
         inks = {text[0]: ink for row in pane.picture.rows for text, ink in row if text[0] in "━┃"}
-        red, blue = (f"color({code.split(';')[-1]})" for code in ("38;5;160", "38;5;31"))
+        red, blue = "color(160)", "color(31)"
         assert (inks["━"].colour, inks["┃"].colour) == (red, blue)
+        for bar, figure, colour in (("#below", "○", red), ("#above", "●", blue)):
+            line = screen.room.query_one(bar, TextPane).render_line(0)
+            shown = [each.style.color for each in line if each.text == figure and each.style]
+            wanted = Color.parse(colour).get_truecolor()
+            assert [each and each.get_truecolor() for each in shown] == [wanted]
 
 
 async def test_waiting_for_a_friend_shows_the_link() -> None:
