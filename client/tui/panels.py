@@ -15,7 +15,7 @@ from client.terminal import names, words
 from client.terminal.board import SIGNS, STROKES, draw_board, piece_letters
 from client.terminal.commands import CommandName, draw_or_rematch, is_permitted
 from client.terminal.wrapping import visible_width
-from client.tui.picture import piece_texts, side_colours
+from client.tui.picture import piece_texts, sign_colours
 from engine.view import BoardView, PositionView
 from server.commands import OfferKind
 from server.protocol.messages import Played
@@ -158,7 +158,7 @@ def with_side_colours(
     line: Text, board: BoardView | None, is_ascii: bool, colours: int, signs: tuple[str, str]
 ) -> Text:
     """A line whose signs of the sides have the colours of the pieces: each between two texts."""
-    own = side_colours(board, colours) if board is not None else []
+    own = sign_colours(board, colours) if board is not None else []
     for seat, colour in enumerate(own):
         sign = figure_of_side(board, seat, is_ascii)
         around = f"{signs[0]}{sign}{signs[1]}"

@@ -438,9 +438,7 @@ class _Painter:
             else frozenset(site.id for site in grid.sites if site.shape == "point")
         )
         self._is_grid = isinstance(grid, Grid)
-        self._grounds = GROUNDS.get(grid.style) if colours == FIXED_COLOURS else None
-        if not self._is_grid:
-            self._grounds = None
+        self._grounds = _grounds(board, colours)
         #: Whether pieces lie on grounds of our own, which white and black can be read on.
         self._piece_inks = [
             _on_ground(seat.colour) if self._grounds else side
@@ -568,6 +566,26 @@ class _Painter:
 def side_colours(board: BoardView, colours: int) -> list[str]:
     """The colour of each side on the terminal's own background; none without colours."""
     return [_colour(code) for code in side_codes(board, colours)] if colours else []
+
+
+def sign_colours(board: BoardView, colours: int) -> list[str]:
+    """The colour of each side's sign beside the board: that of its pieces, and that of text for
+    white and black ones, which the board draws on its own ground.
+    """
+    own = side_colours(board, colours)
+    if _grounds(board, colours) is None:
+        return own
+    greys = ("#000000", "#ffffff")
+    return [
+        "" if _on_ground(seat.colour) in greys else colour
+        for seat, colour in zip(board.seats, own, strict=True)
+    ]
+
+
+def _grounds(board: BoardView, colours: int) -> tuple[str, str] | None:
+    """The grounds of a board's light and dark cells; None where it has none of its own."""
+    is_own = colours == FIXED_COLOURS and isinstance(board.board, Grid)
+    return GROUNDS.get(board.board.style) if is_own else None
 
 
 def _colour(code: str) -> str:

@@ -24,6 +24,7 @@ from client.tui.picture import (
     draw_picture,
     half_blocks,
     piece_texts,
+    sign_colours,
 )
 from engine.rules.registry import game_ids, load_game
 from engine.view import BoardView, MoveView, PositionView, cell_ids
@@ -213,6 +214,21 @@ def test_dots_stand_out_and_lines_have_the_colour_of_who_drew_them() -> None:
     red, blue = (f"color({code.split(';')[-1]})" for code in side_codes(board, FIXED_COLOURS))
     assert inks["━"] == {Ink(red, is_bold=True)}
     assert inks["┃"] == {Ink(blue, is_bold=True)}
+
+
+def test_the_signs_beside_the_board_look_like_its_pieces() -> None:
+    """Black on felt is black, so that its sign is that of text; where there is no ground, and for
+    sides of a colour, the sign has the hue of the pieces.
+    """
+    colours = {
+        game_id: sign_colours(playout(game_id)[0], FIXED_COLOURS)
+        for game_id in ("othello", "draughts", "connect-four", "nine-mens-morris", "hex")
+    }
+    assert colours["othello"] == colours["draughts"] == ["", ""]
+    assert colours["connect-four"] == ["color(160)", "color(136)"]
+    assert colours["nine-mens-morris"] == ["", "color(133)"]
+    assert colours["hex"] == ["color(160)", "color(31)"]
+    assert sign_colours(playout("othello")[0], ANSI_COLOURS) == ["color(5)", ""]
 
 
 def test_the_letters_of_a_hint_stand_on_their_cells() -> None:
