@@ -515,11 +515,13 @@ class _Painter:
             if self._width > 2 or page.is_free(row, start + width):
                 page.put(row, start + width, signs[1], ink._replace(ground=""))
         if letter := self._signs.letters.get(name):
-            # In place of an empty cell's sign, or close to what it belongs to, in its row.
-            is_empty = kind is None and not self._layout.shows_ids
+            # In place of what an empty cell shows, or close to the piece, in its row. A number in
+            # place of a number has brackets, so that it does not name a cell.
+            has_ids = kind is None and self._layout.shows_ids and self._width > 2
             beside = start - 2 if signs is not None and self._width > 3 else start - 1
-            at = start if is_empty else beside
-            page.put(row, at, letter, self._over(Ink(is_bold=True), name))
+            at = col - 1 if has_ids else start if kind is None else beside
+            text = f"({letter})" if has_ids else letter
+            page.put(row, at, text, self._over(Ink(is_bold=True), name))
 
     def _over(self, ink: Ink, name: str) -> Ink:
         """The ink of a text on the cell: under the cursor that of text, and reversed without

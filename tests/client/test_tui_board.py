@@ -247,6 +247,11 @@ def test_the_letters_of_a_hint_stand_on_their_cells() -> None:
         assert shown["4"].rstrip() == fourth
         assert shown["2"].startswith(second)
         assert shown["1"].startswith(first)
+    draughts = load_game("draughts")
+    signs = Signs(letters={"11": "1", "15": "1", "9": "2", "13": "2"})
+    texts = texts_of(draw_picture(draughts.board({}), draughts.start().view(), (4, 2), signs=signs))
+    assert "16      (1)     14      (2)" in "\n".join(texts)
+    assert "12   ●      1●       ●      2●" in "\n".join(texts)
 
 
 def test_the_largest_cells_that_fit() -> None:
