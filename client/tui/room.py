@@ -250,6 +250,8 @@ class RoomScreen(Page):
         self.model = Model(room=visit.room, me=visit.connection.identity)
         self._log: deque[tuple[str, bool]] = deque(maxlen=MAX_LOG_LINES)
         self._notice = self._prompt = ""
+        #: How the move was read that is being played: the message after it.
+        self._reading = ""
         #: What is under the cursor.
         self._cell_text = ""
         self._tab = 0
@@ -304,6 +306,7 @@ class RoomScreen(Page):
             self._lines,
             ScreenOutput(
                 self.log_line,
+                self._log_reading,
                 self._show_prompt,
                 self._ask,
                 self._give_back,
@@ -345,7 +348,7 @@ class RoomScreen(Page):
         if self._place() != self._lettered_at:
             self._letters = {}
         if model.ply != before.ply or model.running != before.running:
-            self._notice = self._cell_text = ""
+            self._notice, self._reading, self._cell_text = self._reading, "", ""
         if _count_offers(model) > _count_offers(before):
             self._notice = ""  # the bar says it
         if isinstance(message, Snapshot) and self._waits:
@@ -374,9 +377,14 @@ class RoomScreen(Page):
             self._unread += 1
         lines = [" ".join(line.split()) for line in text.split("\n") if line.strip()] or [""]
         ended = [line if line.endswith((":", ".", "!", "?")) else f"{line};" for line in lines[:-1]]
-        self._notice = words.quoted(" ".join([*ended, lines[-1]]))
+        self._notice, self._reading = words.quoted(" ".join([*ended, lines[-1]])), ""
         if self.is_mounted:
             self._draw()
+
+    def _log_reading(self, text: str) -> None:
+        """Says how a move was read, also after the move until the next one."""
+        self.log_line(text, is_notice=True)
+        self._reading = self._notice
 
     def _ask(self, question: str) -> None:
         """Asks a question of line mode in a sheet."""
@@ -870,7 +878,7 @@ class RoomScreen(Page):
     def on_board_pane_finished(self, event: BoardPane.Finished) -> None:
         """Plays the move that was picked; asks if there are several."""
         if event.says:
-            self.log_line(event.says, is_notice=True)
+            self._log_reading(event.says)
         ask_for_one(self.app, event.moves, self._play)
 
     def _play(self, move: MoveView) -> None:

@@ -570,7 +570,10 @@ async def test_castling_by_the_king_and_its_rook() -> None:
         await screen.click("e1")
         await screen.click("h1")
         await screen.until(lambda: moves(room)[-1] == "e1g1", "castled")
+        await screen.shows("e1 h1 is read as e1-g1")
         assert ("e1 h1 is read as e1-g1", True) in screen.room._log
+        await room.act(BOB, Move("m7", 7, "a7a6"))
+        await screen.shows("Your turn: White to move")
 
 
 async def test_a_line_has_the_colour_of_who_drew_it() -> None:
