@@ -10,10 +10,9 @@ from pathlib import Path
 
 import click
 from click.core import ParameterSource
-from click.exceptions import NoArgsIsHelpError
 
 from client.address import Address
-from client.program import program
+from client.program import first_steps, program
 from client.subcommands.analyse import analyse
 from client.subcommands.export import export
 from client.subcommands.full_screen import fills_terminal, show_lobby
@@ -32,6 +31,9 @@ from client.subcommands.rooms import rooms
 from client.subcommands.running import run_to_end
 from client.subcommands.serve import SERVER_PROGRAMS, serve, teach
 from client.subcommands.watch import watch
+
+#: Maximum number of servers that `plyroom` alone names, where no full screen can be shown.
+MAX_SERVERS = 2
 
 
 def _version() -> str:
@@ -84,7 +86,14 @@ def main(
             f" {program()} rooms lists rooms, {program()} --help has the others"
         )
     if not fills_terminal(plain):
-        raise NoArgsIsHelpError(context)
+        from client.own_server import servers_here
+
+        servers = servers_here() if url is None else ()
+        running = [f"A server runs here: {each}" for each in servers]
+        intro = "Board games with people and with an AI whose thinking anyone can watch."
+        lines = [intro, *first_steps(), *running[:MAX_SERVERS]]
+        click.echo("\n".join(lines), err=True)
+        context.exit(2)
     run_to_end(show_lobby(url, data, name, is_ascii))
 
 

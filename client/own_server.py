@@ -97,6 +97,23 @@ def server_here(folder: Path = DEFAULT_FOLDER) -> Address | None:
     return running_server(folder) if os.name != "posix" or owner == os.getuid() else None
 
 
+def servers_here() -> tuple[Address, ...]:
+    """The servers that are known to run on this machine, each once: those of the user in this
+    working directory and in the folder of this program, and the one at the default address.
+    """
+    from client.api import fetch_installation
+
+    found: dict[str, Address] = {}
+    for folder in (DEFAULT_FOLDER, SOURCES / DEFAULT_FOLDER):
+        announced, running = read_address(folder), server_here(folder)
+        if announced is not None and running is not None:
+            found.setdefault(announced.installation, running)
+    usual = parse_address(DEFAULT_SERVER)
+    with contextlib.suppress(PlyroomError):
+        found.setdefault(fetch_installation(usual) or "", usual)
+    return tuple(found.values())
+
+
 def usual_server() -> Address:
     """The server of a command that names none: that of `server_here`, else the one at the default
     address.

@@ -8,6 +8,25 @@ from pathlib import Path
 #: The file that `python -m client` runs.
 MAIN_FILE = Path(__file__).resolve().with_name("__main__.py")
 
+#: What people do first: what follows the name of this program, and what it does.
+FIRST_STEPS = (
+    ("play chess", "play against the AI"),
+    ("play chess --friend", "open a room and send its link to a friend"),
+    ("join LINK", "sit down in a room, or watch it"),
+    ("rooms", "list the rooms of a server"),
+    ("serve", "run a server for browsers and terminals"),
+    ("--help", "list all commands and options"),
+)
+
+
+def first_steps() -> list[str]:
+    """The lines of `FIRST_STEPS` below how the user types this program, perhaps a long path."""
+    width = max(len(words) for words, _ in FIRST_STEPS)
+    return [
+        f"{program()} and one of:",
+        *[f"  {words:<{width}}  {what}" for words, what in FIRST_STEPS],
+    ]
+
 
 def program() -> str:
     """How the user types this program: "plyroom" where the shell finds this one by that name, else

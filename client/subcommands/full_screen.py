@@ -84,7 +84,7 @@ async def show_lobby(
     import asyncio
     from contextlib import asynccontextmanager
 
-    from client.own_server import server_here
+    from client.own_server import servers_here
     from client.subcommands.connecting import connect_as_guest, find_server
     from client.terminal.output import count_colours, standard_output
     from client.tui.app import PlyroomApp, run_app
@@ -125,7 +125,7 @@ async def show_lobby(
         ):
             yield server.address, connection
 
-    running = await asyncio.to_thread(server_here)
+    running = await asyncio.to_thread(servers_here)
     start = StartScreen(lambda chosen, room: visits.enter(chosen, room), running)
     app = PlyroomApp(lambda: start)
     visits = Visits(app, start, connect, place_at)

@@ -121,10 +121,10 @@ def draw_board(
     elif not layout.shows_ids:
         _shade(page, chequered)
     notes = (
-        *_border_lines(board),
+        *_border_lines(board, styles),
         *_hand_lines(board, position),
         *_store_lines(board, position),
-        *_sign_lines(board, position, layout, letters),
+        *_sign_lines(board, position, layout, letters, styles),
         *_legend_lines(board, position, _sides_text(board, figures, styles, chequered, colours)),
         position_text(board, position) if state is None else state,
     )
@@ -309,6 +309,11 @@ def _style(kind: Kind, styles: Sequence[str], cell_side: int | None = None) -> s
     return styles[side] if side is not None and side < len(styles) else BOLD
 
 
+def _in_style(text: str, side: int, styles: Sequence[str]) -> str:
+    """A sign of a side in a line of text, in the colour that it has on the board."""
+    return f"{styles[side]}{text}{RESET}" if side < len(styles) else text
+
+
 # --- marks and the lines below the board
 
 
@@ -364,7 +369,11 @@ def _sides_text(
 
 
 def _sign_lines(
-    board: BoardView, position: PositionView, layout: Layout, letters: Mapping[str, str]
+    board: BoardView,
+    position: PositionView,
+    layout: Layout,
+    letters: Mapping[str, str],
+    styles: Sequence[str],
 ) -> list[str]:
     """The meaning of the signs that a free-form board without coordinates shows: "Signs: f
     First's, s Second's, R rock, P paper, S scissors; empty: 1, 2".
@@ -380,7 +389,7 @@ def _sign_lines(
             continue
         if kind.side is not None and text != _letter(kind):
             side = _side_letter(board, kind.side)
-            sides[side] = possessive(board.seats[kind.side].name)
+            sides[_in_style(side, kind.side, styles)] = possessive(board.seats[kind.side].name)
             signs[text.removeprefix(side)] = kind.name.split()[-1]
         elif text.isdigit() and kind.name.startswith(f"{text} "):
             signs["numbers in"] = kind.name.removeprefix(f"{text} ")
@@ -428,7 +437,7 @@ def _button_mark(
     return f"{board.seats[1 - position.turn].name} {PAST.get(button, f'played {button}')}"
 
 
-def _border_lines(board: BoardView) -> list[str]:
+def _border_lines(board: BoardView, styles: Sequence[str]) -> list[str]:
     """The edges of each side by their ends: "Edges: Red (X) a1-k1, a11-k11; …"."""
     if isinstance(board.board, Grid) or not board.board.borders:
         return []
@@ -437,7 +446,8 @@ def _border_lines(board: BoardView) -> list[str]:
     for border in board.board.borders:
         edges.setdefault(border.side, []).append(f"{border.sites[0]}-{border.sites[-1]}")
     edges_text = [
-        f"{board.seats[side].name} ({letters.get(side, '?')}) {', '.join(ends)}"
+        f"{board.seats[side].name} ({_in_style(letters.get(side, '?'), side, styles)})"
+        f" {', '.join(ends)}"
         for side, ends in edges.items()
     ]
     return [f"Edges: {'; '.join(edges_text)}"]

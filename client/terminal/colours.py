@@ -11,16 +11,16 @@ from engine.view import BoardView
 NO_COLOURS, ANSI_COLOURS, FIXED_COLOURS = 0, 8, 256
 #: The terminal's own colour for text.
 DEFAULT = "39"
-#: The codes for each hue, by the bits of its red, green and blue parts: in the terminal's own
-#: colours, of which blue is too dark on most black backgrounds, and in the fixed palette, where
-#: each has a contrast of at least 3 with black and with white.
+#: The codes for each hue, by the bits of its red, green and blue parts, each with a contrast of at
+#: least 3 with black and with white: in the terminal's own colours, of which only red and magenta
+#: have it in xterm's palette, and in the fixed palette.
 HUES: Mapping[int, tuple[str, str]] = {
     0b001: ("31", "38;5;160"),  # red
-    0b010: ("32", "38;5;28"),  # green
-    0b011: ("33", "38;5;136"),  # yellow
-    0b100: ("36", "38;5;63"),  # blue
+    0b010: (DEFAULT, "38;5;28"),  # green
+    0b011: (DEFAULT, "38;5;136"),  # yellow
+    0b100: ("35", "38;5;63"),  # blue
     0b101: ("35", "38;5;133"),  # magenta
-    0b110: ("36", "38;5;31"),  # cyan
+    0b110: ("35", "38;5;31"),  # cyan
 }
 #: The hue of a dark side, such as Black: no grey differs from the text on every background.
 DARK = 0b101

@@ -403,7 +403,7 @@ class LineMode:
                     raise Refused(error.code, problem) from error
             else:
                 if reading.says:
-                    self._output.report(reading.says)
+                    self._output.report_reading(reading.says)
                 return reading.move
         matches = matching_moves(text, model.moves)
         return matches[0].id if len(matches) == 1 else text

@@ -90,6 +90,10 @@ class Output:
         """Prints a message for the user: about progress, or about an error."""
         self._print_lines((self._messages, _wrapped(text, self._messages)))
 
+    def report_reading(self, text: str) -> None:
+        """Prints how a move was read that is then played."""
+        self.report(text)
+
     def prompt(
         self, prompt: str, is_waiting: bool = False, clocks: Callable[[], str] = str
     ) -> None:

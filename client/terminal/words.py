@@ -364,6 +364,11 @@ def seat_of(played: Played, ply: int) -> int:
     return ply % 2 if played.seat is None else played.seat
 
 
+def seats_by_move(moves: Sequence[Played]) -> dict[str, int]:
+    """The seat that made each move, where a game repeats none: who drew which line."""
+    return {played.move: seat_of(played, ply) for ply, played in enumerate(moves)}
+
+
 def board_of(model: Model) -> BoardView | None:
     """The part of the board view that stays the same, or None where the server sends no views."""
     return model.description.view if model.description is not None else None

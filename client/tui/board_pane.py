@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import zip_longest
+from types import MappingProxyType
 
 from rich.segment import Segment
 from rich.style import Style
@@ -12,12 +13,14 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from client.tui.picking import next_cells, pick
+from client.tui.picking import next_cells, partner_move, pick
 from client.tui.picture import Ink, Picture, Signs, cell_size, draw_picture, picture_size
 from engine.view import BoardView, MoveView, PositionView
 
 #: The directions of the arrow keys, in rows and columns.
 DIRECTIONS = {"up": (-1, 0), "down": (1, 0), "left": (0, -1), "right": (0, 1)}
+#: No lines were drawn.
+NOBODY: Mapping[str, int] = MappingProxyType({})
 
 
 @lru_cache(maxsize=512)
@@ -42,11 +45,14 @@ class BoardPane(Widget, can_focus=True):
     FOCUS_ON_CLICK = False
 
     class Finished(Message):
-        """The picked cells are the whole path of these moves; several differ in their `choice`."""
+        """The picked cells are the whole path of these moves; several differ in their `choice`.
+        `says` is how they were read, "" where that is plain.
+        """
 
-        def __init__(self, moves: tuple[MoveView, ...]) -> None:
+        def __init__(self, moves: tuple[MoveView, ...], says: str = "") -> None:
             super().__init__()
             self.moves = moves
+            self.says = says
 
     class Clicked(Message):
         """The cell that is under the cursor now was clicked."""
@@ -67,6 +73,7 @@ class BoardPane(Widget, can_focus=True):
         self._moves: Sequence[MoveView] = ()
         self._flip = False
         self._letters: Mapping[str, str] = {}
+        self._drawn_by: Mapping[str, int] = {}
         self._picture: Picture | None = None
         #: The first visible row and column of the picture.
         self._offset = (0, 0)
@@ -82,14 +89,17 @@ class BoardPane(Widget, can_focus=True):
         moves: Sequence[MoveView],
         flip: bool,
         letters: Mapping[str, str],
+        drawn_by: Mapping[str, int] = NOBODY,
     ) -> None:
-        """Shows a position and the moves that may be played in it."""
+        """Shows a position and the moves that may be played in it. Lines have the colours of the
+        sides that drew them.
+        """
         if position != self._position or tuple(moves) != tuple(self._moves):
             self.selection = ()
         if board is not self._board:
             self.cursor = None
         self._board, self._position, self._moves = board, position, moves
-        self._flip, self._letters = flip, letters
+        self._flip, self._letters, self._drawn_by = flip, letters, drawn_by
         self._draw()
 
     @property
@@ -134,7 +144,9 @@ class BoardPane(Widget, can_focus=True):
             flip=self._flip,
             colours=self.colours,
             is_ascii=self._is_ascii,
-            signs=Signs(self.cursor, self.selection, self.next_cells, self._letters),
+            signs=Signs(
+                self.cursor, self.selection, self.next_cells, self._letters, self._drawn_by
+            ),
         )
         self._scroll(rows, columns)
         self._refresh_rows(before, before_at)
@@ -243,9 +255,16 @@ class BoardPane(Widget, can_focus=True):
 
     def pick(self) -> bool:
         """Picks the cell under the cursor; returns whether that is part of a move."""
-        if self._board is None or self.cursor is None:
+        if self._board is None or self._position is None or self.cursor is None:
             return False
         had = self.selection
+        partner = partner_move(self._board, self._position, self._moves, had, self.cursor)
+        if partner is not None:
+            self.selection = ()
+            self._draw()
+            says = f"{had[0]} {self.cursor} is read as {partner.text or partner.id}"
+            self.post_message(self.Finished((partner,), says))
+            return True
         result = pick(self._moves, had, self.cursor, self._board.targets)
         self.selection = result.selection
         self._draw()

@@ -26,13 +26,15 @@ class LineQueue:
 
 class ScreenOutput(Output):
     """What line mode prints, for a screen. `log_line` takes a text and whether it is a message for
-    the user, `show_prompt` a prompt, `ask` a question that yes or no answers, `give_back` a line
-    that the server refused, and `columns` is the width of the screen.
+    the user, `log_reading` how a move was read that is then played, `show_prompt` a prompt, `ask` a
+    question that yes or no answers, `give_back` a line that the server refused, and `columns` is
+    the width of the screen.
     """
 
     def __init__(
         self,
         log_line: Callable[[str, bool], None],
+        log_reading: Callable[[str], None],
         show_prompt: Callable[[str], None],
         ask: Callable[[str], None],
         give_back: Callable[[str], None],
@@ -40,6 +42,7 @@ class ScreenOutput(Output):
     ) -> None:
         super().__init__(io.StringIO(), io.StringIO(), interactive=True, colours=NO_COLOURS)
         self._log_line = log_line
+        self._log_reading = log_reading
         self._show_prompt = show_prompt
         self._ask = ask
         self._give_back = give_back
@@ -60,6 +63,9 @@ class ScreenOutput(Output):
 
     def report(self, text: str) -> None:
         self._log_line(text, True)
+
+    def report_reading(self, text: str) -> None:
+        self._log_reading(text)
 
     def prompt(
         self, prompt: str, is_waiting: bool = False, clocks: Callable[[], str] = str

@@ -16,11 +16,11 @@ from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
-from client.address import DEFAULT_SERVER, Address, BadAddress, parse_address, parse_link
+from client.address import Address, BadAddress, parse_address, parse_link
 from client.api import GameInfo, Invitation, ListedMatch, MyMatches
 from client.connection import Connection
 from client.errors import PlyroomError, Refused
-from client.program import program
+from client.program import first_steps, program
 from client.terminal import words
 from client.terminal.clocks import times_text
 from client.terminal.names import OWN_NAME
@@ -40,6 +40,8 @@ from server.protocol.messages import RoomSummary
 PREVIEW_COLUMNS = 76
 #: The time for which an entry must be highlighted before its board is fetched, in seconds.
 PREVIEW_S = 0.4
+#: The rows from which on the first screen names commands.
+STEPS_ROWS = 22
 #: The least time between two requests for the user's own matches, in seconds.
 RELOAD_S = 4.0
 
@@ -366,7 +368,8 @@ class LobbyScreen(KeyPage):
             self._previewed = None
             return  # the list says what is wrong, if it lasts
         self.query_one("#preview-title", Static).update(Text(record.title, style="bold"))
-        self._board.show(record.view, views[0], (), False, {})
+        drawn_by = words.seats_by_move(record.moves)
+        self._board.show(record.view, views[0], (), False, {}, drawn_by)
 
     # --- what the user does
 
@@ -491,8 +494,8 @@ class LobbyScreen(KeyPage):
 
 class StartScreen(Screen[None]):
     """Asks where to play: on a server that is started here, or at an address. `enter` gets the
-    address, None for a server that is started, and the id of a room or "". `running` is a server of
-    the user's that runs, which is then the first choice.
+    address, None for a server that is started, and the id of a room or "". `running` are the
+    servers that are known to run here, which are then the first choices.
     """
 
     CSS = """
@@ -506,27 +509,25 @@ class StartScreen(Screen[None]):
     AUTO_FOCUS = "OptionList"
 
     def __init__(
-        self, enter: Callable[[Address | None, str], None], running: Address | None = None
+        self, enter: Callable[[Address | None, str], None], running: Sequence[Address] = ()
     ) -> None:
         super().__init__()
         self._enter = enter
-        self._running_server = running
+        self._servers = running
 
     def compose(self) -> ComposeResult:
         yield Static(Text("Plyroom", style="bold"))
         yield Static("Board games with people and with an AI whose thinking anyone can watch.\n")
-        running = self._running_server
-        choices = [
-            Option("Play on this computer", id="own"),
-            Option(f"Go to the server on this computer, {DEFAULT_SERVER}", id="running"),
-            Option("Go to a server at another address", id="address"),
+        servers = [
+            Option(f"Go to the server that runs here, {server}", id=f"server-{number}")
+            for number, server in enumerate(self._servers)
         ]
-        if running is not None:
-            choices[:2] = [
-                Option(f"Go to the server that runs here, {running}", id="running"),
-                Option("Play on this computer without it", id="own"),
-            ]
-        yield OptionList(*choices)
+        without = " without it" if len(servers) == 1 else " without them" if servers else ""
+        yield OptionList(
+            *servers,
+            Option(f"Play on this computer{without}", id="own"),
+            Option("Go to a server at another address", id="address"),
+        )
         yield Input(id="address", placeholder="http://host:8000, or the link of a room")
         yield Static(id="start-problem", markup=False)
         plain = f"`{program()} --plain --help` and PLYROOM_PLAIN=1"
@@ -535,10 +536,17 @@ class StartScreen(Screen[None]):
         )
         hint = f"{plain}: plain lines, for screen readers and braille displays."
         yield Static(hint, markup=False)
+        yield Static(
+            "\n".join(["\nWithout this screen:", *first_steps()]), id="steps", markup=False
+        )
 
     def on_mount(self) -> None:
         """Hides the line for the address until it is wanted."""
         self.query_one("#address").display = False
+
+    def on_resize(self) -> None:
+        """Leaves out what would push the choices out of a small screen."""
+        self.query_one("#steps").display = self.size.height >= STEPS_ROWS
 
     def show_problem(self, text: str) -> None:
         """Shows why a server could not be entered, or what is being done; "" for nothing."""
@@ -546,11 +554,12 @@ class StartScreen(Screen[None]):
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         """Goes to a server, or asks for its address."""
-        self.query_one("#address").display = event.option.id == "address"
-        if event.option.id == "own":
+        chosen = event.option.id or ""
+        self.query_one("#address").display = chosen == "address"
+        if chosen == "own":
             self._go(None)
-        elif event.option.id == "running":
-            self._go(self._running_server or parse_address(DEFAULT_SERVER))
+        elif chosen.startswith("server-"):
+            self._go(self._servers[int(chosen.removeprefix("server-"))])
         else:
             self.show_problem("")
             self.query_one("#address").focus()

@@ -7,13 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
+from rich.style import Style
+from rich.text import Text
 
 from client.model import Model
 from client.terminal import names, words
 from client.terminal.board import SIGNS, STROKES, draw_board, piece_letters
 from client.terminal.commands import CommandName, draw_or_rematch, is_permitted
 from client.terminal.wrapping import visible_width
-from client.tui.picture import piece_texts
+from client.tui.picture import piece_texts, sign_colours
 from engine.view import BoardView, PositionView
 from server.commands import OfferKind
 from server.protocol.messages import Played
@@ -138,7 +140,8 @@ def player_text(model: Model, seat: int, is_ascii: bool) -> str:
     sign = (">" if is_ascii else "▶") if turn == seat else " "
     board = words.board_of(model)
     side, colon, name = words.player_text(board, seat, occupant).partition(":")
-    text = f"{sign} {side}{_figure_of_side(board, seat, is_ascii)}{colon}{name}"
+    figure = figure_of_side(board, seat, is_ascii)
+    text = f"{sign} {side}{figure and f' {figure}'}{colon}{name}"
     if occupant is not None:
         text += names.marks(model).get(occupant.identity, "") if occupant.kind != "ai" else ""
         if seat == model.my_seat and not model.is_one_screen and occupant.name != names.OWN_NAME:
@@ -151,8 +154,25 @@ def player_text(model: Model, seat: int, is_ascii: bool) -> str:
     return text
 
 
-def _figure_of_side(board: BoardView | None, seat: int, is_ascii: bool) -> str:
-    """The figure of a side's first kind of piece, " ●"; "" in a game without such pieces, and for
+def with_side_colours(
+    line: Text, board: BoardView | None, is_ascii: bool, colours: int, signs: tuple[str, str]
+) -> Text:
+    """A line whose signs of the sides have the colours of the pieces: each between two texts."""
+    own = sign_colours(board, colours) if board is not None else []
+    for seat, colour in enumerate(own):
+        sign = figure_of_side(board, seat, is_ascii)
+        around = f"{signs[0]}{sign}{signs[1]}"
+        at = line.plain.find(around) if sign else -1
+        if at >= 0:
+            begin = at + len(signs[0])
+            line.stylize(
+                Style(color=colour or None, bold=True, dim=False), begin, begin + len(sign)
+            )
+    return line
+
+
+def figure_of_side(board: BoardView | None, seat: int, is_ascii: bool) -> str:
+    """The figure of a side's first kind of piece, "●"; "" in a game without such pieces, and for
     chessmen, whose figures tell it.
     """
     if board is None:
@@ -163,7 +183,7 @@ def _figure_of_side(board: BoardView | None, seat: int, is_ascii: bool) -> str:
         return ""
     kind = board.kinds[own[0]]
     is_piece = kind.sprite is None and kind.shape not in STROKES
-    return f" {figures[own[0]]}" if is_piece else ""
+    return figures[own[0]] if is_piece else ""
 
 
 def _pieces_text(board: BoardView | None, position: PositionView | None, seat: int) -> str:

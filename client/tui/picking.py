@@ -6,7 +6,7 @@ This module does no I/O. The browser does it in the same way (client/web/board/c
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.view import MoveView
+from engine.view import BoardView, MoveView, PositionView
 
 #: The cells of each label, such as those of a column.
 Targets = Mapping[str, tuple[str, ...]]
@@ -76,6 +76,30 @@ def pick(
             return Pick((), tuple(ending))
         return Pick(selection)
     return pick(moves, (), cell, targets)
+
+
+def partner_move(
+    board: BoardView,
+    position: PositionView,
+    moves: Sequence[MoveView],
+    selection: Sequence[str],
+    cell: str,
+) -> MoveView | None:
+    """The only move of the one picked piece that also moves the piece of its side on the cell, when
+    no move goes there: castling, picked as king and own rook.
+    """
+
+    def side_on(name: str) -> int | None:
+        kind = board.kinds.get(position.pieces.get(name, ""))
+        return None if kind is None else kind.side
+
+    if len(selection) != 1 or side_on(cell) is None or side_on(cell) != side_on(selection[0]):
+        return None
+    own = candidates(moves, selection, board.targets)
+    if any(_matches(element, cell, board.targets) for move in own for element in move.path):
+        return None
+    found = [move for move in own if cell in move.affects]
+    return found[0] if len(found) == 1 else None
 
 
 def buttons(moves: Sequence[MoveView], targets: Targets) -> list[MoveView]:

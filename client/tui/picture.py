@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
 
+from rich.color import Color
+
 from client.terminal.board import draw_lines, marks_by_cell, piece_letters
 from client.terminal.colours import FIXED_COLOURS, NO_COLOURS, side_codes
 from client.terminal.figures import SHAPES, SPRITES, joints
@@ -21,16 +23,17 @@ CELL_SIZES = ((6, 3), (4, 2), (2, 1))
 #: The smallest size for pieces of two letters.
 TWO_LETTERS = (3, 1)
 #: The strokes of lines and sticks, turned clockwise by 0, 45, 90 and 135 degrees.
-STROKES: Mapping[Shape, str] = {"line": "─\u2572│\u2571", "stick": "│\u2571─\u2572"}
-#: The grounds of the light and dark cells of a board, in the fixed palette of 256 colours. White
-#: and black pieces have a contrast of about 3 or more on each.
+STROKES: Mapping[Shape, str] = {"line": "━\u2572┃\u2571", "stick": "│\u2571─\u2572"}
+#: The grounds of the light and dark cells of a board, in the fixed palette of 256 colours. The
+#: pieces have a contrast of at least 3 on each, and text one of at least 4.5.
 GROUNDS: Mapping[str, tuple[str, str]] = {
     "checker": ("color(137)", "color(94)"),
     "points": ("color(137)", "color(137)"),
     "felt": ("color(29)", "color(29)"),
     "holes": ("color(18)", "color(18)"),
 }
-#: The grounds of cells in special states.
+#: The grounds of cells in special states: for white and black pieces, and for bright ones on the
+#: dark ground of holes.
 STATE_GROUNDS = {
     "last": "color(100)",
     "target": "color(64)",
@@ -39,6 +42,16 @@ STATE_GROUNDS = {
     "picked": "color(31)",
     "cursor": "color(221)",
 }
+HOLE_STATE_GROUNDS = {
+    "last": "color(239)",
+    "target": "color(20)",
+    "win": "color(22)",
+    "check": "color(88)",
+    "picked": "color(53)",
+    "cursor": "color(221)",
+}
+#: The inks of the lines and the empty holes of a board on its ground.
+POINT_INK, HOLE_INK = "color(236)", "color(110)"
 #: The signs around the cell under the cursor and around picked cells.
 CURSOR, PICKED = (">", "<"), ("{", "}")
 #: The signs around a piece that may be picked next, and the sign of such an empty cell.
@@ -46,6 +59,8 @@ NEXT = ("<", ">")
 NEXT_EMPTY, ASCII_NEXT_EMPTY = "•", "+"
 #: The sign of an empty cell.
 EMPTY, ASCII_EMPTY = "·", "."
+#: The sign of a dot that moves join.
+DOT, ASCII_DOT = "•", "+"
 
 
 class Ink(NamedTuple):
@@ -121,13 +136,14 @@ class Picture:
 @dataclass(frozen=True, slots=True)
 class Signs:
     """What a picture shows besides the position: the cursor, the picked cells, those that may be
-    picked next, and letters on the cells of arrows.
+    picked next, letters on the cells of arrows, and the side that drew the line on each cell.
     """
 
     cursor: str | None = None
     picked: tuple[str, ...] = ()
     next_cells: frozenset[str] = frozenset()
     letters: Mapping[str, str] = field(default_factory=dict)
+    drawn_by: Mapping[str, int] = field(default_factory=dict)
 
 
 #: The strokes of an edge of the board that a side owns: level, slanted down to the right, upright,
@@ -322,7 +338,7 @@ def draw_picture(
     shown_ids = {name for name in layout.cells if layout.shows_ids and name not in position.pieces}
     for row, col, label in layout.labels:
         if label.strip() not in shown_ids:  # its own cell says it
-            page.put(row, col, label, Ink(is_dim=True))
+            page.put(row, col, label, Ink())
     painter = _Painter(board, position, layout, size, colours, is_ascii, signs or Signs(), texts)
     for row, col, text, side in _edges(board, layout.cells, is_ascii):
         page.put(row, col, text, painter.ink_of_side(side))
@@ -330,7 +346,7 @@ def draw_picture(
         for side, stores in enumerate(board.stores):
             name = board.seats[side].name[: size[0] + 2]
             for row, col in (layout.cells[store] for store in stores):
-                page.put(row + 1, max(0, min(col - 2, width - len(name))), name, Ink(is_dim=True))
+                page.put(row + 1, max(0, min(col - 2, width - len(name))), name, Ink())
     boxes = {name: painter.box(name) for name in layout.cells}
     for name in layout.cells:
         painter.fill(page, name)
@@ -348,7 +364,7 @@ class _Page:
 
     def put(self, row: int, col: int, text: str, ink: Ink) -> None:
         """Writes a text; what lies beside the page is left out. Without a ground of its own, the
-        text has the ground that is there.
+        text has the ground that is there, and without a colour one that can be read on it.
         """
         if not 0 <= row < len(self._characters):
             return
@@ -356,9 +372,11 @@ class _Page:
             width = character_width(character)
             if col >= 0 and col + width <= len(self._characters[row]):
                 ground = self._inks[row][col].ground
-                is_whole = ink.ground or not ground
+                shown = ink if ink.ground or not ground else ink._replace(ground=ground)
+                if shown.ground and not shown.colour:
+                    shown = shown._replace(colour=text_colour(shown.ground))
                 self._characters[row][col] = character
-                self._inks[row][col] = ink if is_whole else ink._replace(ground=ground)
+                self._inks[row][col] = shown
                 if width == 2:
                     self._characters[row][col + 1] = ""
             col += width
@@ -409,14 +427,18 @@ class _Painter:
         self._texts = texts
         self._colours = colours
         self._marks = marks_by_cell(board, position)
-        self._sides = [_colour(code) for code in side_codes(board, colours)] if colours else []
+        self._sides = side_colours(board, colours)
         self._states = self._states_by_cell()
         self._joints = {} if is_ascii else joints(layout)
         grid = board.board
+        #: The dots of a board that is bare but for them: what lies between them is fainter.
+        self._dots = (
+            frozenset[str]()
+            if isinstance(grid, Grid) or grid.style != "bare"
+            else frozenset(site.id for site in grid.sites if site.shape == "point")
+        )
         self._is_grid = isinstance(grid, Grid)
-        self._grounds = GROUNDS.get(grid.style) if colours == FIXED_COLOURS else None
-        if not self._is_grid:
-            self._grounds = None
+        self._grounds = _grounds(board, colours)
         #: Whether pieces lie on grounds of our own, which white and black can be read on.
         self._piece_inks = [
             _on_ground(seat.colour) if self._grounds else side
@@ -452,10 +474,10 @@ class _Painter:
     def fill(self, page: _Page, name: str) -> None:
         """Fills the ground of a cell."""
         row, col, height, width = self.box(name)
-        ink = Ink(self._ink_of_cell(name), self._ground(name, row // height, col // width))
+        ink = Ink(ground=self._ground(name, row // height, col // width))
         if not self._grounds and self._is_grid and self._states.get(name) == "cursor":
             ink = Ink(is_reversed=True)
-        if ink == Ink(ink.colour):
+        if ink == Ink():
             return
         for each in range(row, row + height):
             page.put(each, col, " " * width, ink)
@@ -465,11 +487,9 @@ class _Painter:
         if self._grounds is None:
             return ""
         if state is not None:
-            return STATE_GROUNDS[state]
+            is_dark = self._board.board.style == "holes"
+            return (HOLE_STATE_GROUNDS if is_dark else STATE_GROUNDS)[state]
         return self._grounds[(row + col) % 2]
-
-    def _ink_of_cell(self, name: str) -> str:
-        return "#000000" if self._states.get(name) == "cursor" and self._grounds else ""
 
     def draw(self, page: _Page, name: str) -> None:
         """Draws the piece or the sign of a cell, its marks and its letter."""
@@ -479,49 +499,59 @@ class _Painter:
         text, ink = self._content(name, piece, kind)
         width = visible_width(text)
         start = col - (width - 1)
-        if kind is not None and kind.shape == "line" and text in "─-":
+        if kind is not None and kind.shape == "line" and text in "━-":
             margin = max(0, self._width // 2 - 1 if self._is_grid else self._width - 1)
             start, text = col - margin, text * (2 * margin + 1)
             width = len(text)
-        if kind is not None and kind.shape == "line" and text in "│|" and not self._is_grid:
+        if kind is not None and kind.shape == "line" and text in "┃|" and not self._is_grid:
             for each in range(row - self._height + 1, row + self._height):
                 page.put(each, col, text, ink)
         page.put(row, start, text, self._over(ink, name))
         signs = self._signs_around(name, kind is not None)
         if signs is not None:
-            beside = self._over(Ink(is_bold=True), name)
+            ink = self._over(Ink(is_bold=True), name)
             if start - 1 >= 0:
-                page.put(row, start - 1, signs[0], beside)
+                page.put(row, start - 1, signs[0], ink)
             if self._width > 2 or page.is_free(row, start + width):
-                page.put(row, start + width, signs[1], beside._replace(ground=""))
+                page.put(row, start + width, signs[1], ink._replace(ground=""))
         if letter := self._signs.letters.get(name):
-            above = row - 1 if self._height > 1 else row
-            page.put(above, start - 1, letter, self._over(Ink("", "", True), name))
+            # In place of what an empty cell shows, or close to the piece, in its row. A number in
+            # place of a number has brackets, so that it does not name a cell.
+            has_ids = kind is None and self._layout.shows_ids and self._width > 2
+            beside = start - 2 if signs is not None and self._width > 3 else start - 1
+            at = col - 1 if has_ids else start if kind is None else beside
+            text = f"({letter})" if has_ids else letter
+            page.put(row, at, text, self._over(Ink(is_bold=True), name))
 
     def _over(self, ink: Ink, name: str) -> Ink:
-        """The ink of a text on the cell: black under the cursor, and reversed without grounds."""
+        """The ink of a text on the cell: under the cursor that of text, and reversed without
+        grounds.
+        """
         if self._states.get(name) != "cursor":
             return ink
-        if self._grounds:
-            return ink._replace(colour="#000000")
-        return ink._replace(colour="", is_reversed=True)
+        return ink._replace(colour="", is_reversed=not self._grounds)
 
     def _content(self, name: str, piece: str | None, kind: Kind | None) -> tuple[str, Ink]:
         """The text in the middle of a cell."""
         if piece is not None and kind is not None:
-            side = self._layout.sides.get(name) if kind.side is None else kind.side
+            drawn_by = self._signs.drawn_by if kind.shape == "line" else {}
+            owner = self._layout.sides.get(name, drawn_by.get(name))
+            side = owner if kind.side is None else kind.side
             return self._texts.get(piece, "?"), self.ink_of_side(side)
+        if name in self._dots:
+            return (ASCII_DOT if self._is_ascii else DOT), Ink(is_bold=True)
         if self._layout.shows_ids:
-            return name, Ink(is_dim=self._grounds is None)
+            return name, Ink()
+        empty = ASCII_EMPTY if self._is_ascii else EMPTY
         if name in self._signs.next_cells:
-            return (ASCII_NEXT_EMPTY if self._is_ascii else NEXT_EMPTY), Ink(is_bold=True)
+            sign = ASCII_NEXT_EMPTY if self._is_ascii else NEXT_EMPTY
+            return (empty, Ink(is_dim=True)) if self._dots else (sign, Ink(is_bold=True))
         if name in self._layout.blank or (self._grounds and self._board.board.style == "checker"):
             return " ", Ink()
         if self._board.board.style == "points" and self._grounds and not self._is_ascii:
-            return "┼", Ink("color(58)")
+            return "┼", Ink(POINT_INK)
         if self._board.board.style == "holes" and self._grounds and not self._is_ascii:
-            return "·", Ink("color(110)")
-        empty = ASCII_EMPTY if self._is_ascii else EMPTY
+            return "·", Ink(HOLE_INK)
         return self._joints.get(name, empty), Ink(is_dim=True)
 
     def _signs_around(self, name: str, has_piece: bool) -> tuple[str, str] | None:
@@ -533,6 +563,31 @@ class _Painter:
         if name in self._signs.next_cells and (has_piece or self._layout.shows_ids):
             return NEXT
         return self._marks.get(name)
+
+
+def side_colours(board: BoardView, colours: int) -> list[str]:
+    """The colour of each side on the terminal's own background; none without colours."""
+    return [_colour(code) for code in side_codes(board, colours)] if colours else []
+
+
+def sign_colours(board: BoardView, colours: int) -> list[str]:
+    """The colour of each side's sign beside the board: that of its pieces, and that of text for
+    white and black ones, which the board draws on its own ground.
+    """
+    own = side_colours(board, colours)
+    if _grounds(board, colours) is None:
+        return own
+    greys = ("#000000", "#ffffff")
+    return [
+        "" if _on_ground(seat.colour) in greys else colour
+        for seat, colour in zip(board.seats, own, strict=True)
+    ]
+
+
+def _grounds(board: BoardView, colours: int) -> tuple[str, str] | None:
+    """The grounds of a board's light and dark cells; None where it has none of its own."""
+    is_own = colours == FIXED_COLOURS and isinstance(board.board, Grid)
+    return GROUNDS.get(board.board.style) if is_own else None
 
 
 def _colour(code: str) -> str:
@@ -551,8 +606,29 @@ def _on_ground(colour: str) -> str:
     lightest, darkest = max(parts), min(parts)
     if lightest - darkest <= 40:
         return "#000000" if (lightest + darkest) / 2 < 128 else "#ffffff"
-    raised = [round(100 + 155 * (part - darkest) / (lightest - darkest)) for part in parts]
+    raised = [round(110 + 145 * (part - darkest) / (lightest - darkest)) for part in parts]
     return "#" + bytes(raised).hex()
+
+
+@lru_cache(maxsize=64)
+def luminance(colour: str) -> float:
+    """The relative luminance of a colour of rich, as WCAG 2 defines it."""
+    parts = [part / 255 for part in Color.parse(colour).get_truecolor()]
+    red, green, blue = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(colour: str, ground: str) -> float:
+    """The contrast of a colour with a ground, from 1 to 21."""
+    dark, light = sorted((luminance(colour), luminance(ground)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def text_colour(ground: str) -> str:
+    """Black or white, as can be read better on a ground."""
+    return max("#000000", "#ffffff", key=lambda colour: contrast(colour, ground))
 
 
 def half_blocks(modules: Sequence[Sequence[int]]) -> list[str]:

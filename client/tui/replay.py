@@ -213,7 +213,8 @@ class ReplayScreen(KeyPage):
         free = rows - 4 - self.query_one("#banner").display
         main, left = self.query_one("#replay-main"), self.query_one("#replay-left")
         legal = self._legal if self._legal_at == self._shown_line() else ()
-        self._board.show(self._record.view, self.view, legal, self._flips, {})
+        drawn_by = words.seats_by_move(self._record.moves[: self.ply])
+        self._board.show(self._record.view, self.view, legal, self._flips, {}, drawn_by)
         width, height = self._board.size_for(columns - PANEL_COLUMNS - 3, free)
         is_beside = columns - width - 3 >= PANEL_COLUMNS and columns >= 2 * PANEL_COLUMNS
         if not is_beside:

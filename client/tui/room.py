@@ -52,6 +52,7 @@ from client.tui.panels import (
     people_lines,
     player_text,
     thinking_lines,
+    with_side_colours,
 )
 from client.tui.picking import buttons
 from client.tui.picture import half_blocks
@@ -81,6 +82,8 @@ NAME_COLUMNS = 24
 MAX_OFFERS = 2
 #: Screens with fewer rows have neither the names above and below the board nor the line of keys.
 LOW_ROWS = 18
+#: The columns of the keys beside the input line of such screens.
+LOW_KEYS_COLUMNS = 5
 #: Screens with at least these rows have large clocks.
 LARGE_ROWS = 30
 #: Maximum number of rows of a message, and the columns that a break of its line may waste.
@@ -247,6 +250,8 @@ class RoomScreen(Page):
         self.model = Model(room=visit.room, me=visit.connection.identity)
         self._log: deque[tuple[str, bool]] = deque(maxlen=MAX_LOG_LINES)
         self._notice = self._prompt = ""
+        #: How the move was read that is being played: the message after it.
+        self._reading = ""
         #: What is under the cursor.
         self._cell_text = ""
         self._tab = 0
@@ -301,6 +306,7 @@ class RoomScreen(Page):
             self._lines,
             ScreenOutput(
                 self.log_line,
+                self._log_reading,
                 self._show_prompt,
                 self._ask,
                 self._give_back,
@@ -342,7 +348,7 @@ class RoomScreen(Page):
         if self._place() != self._lettered_at:
             self._letters = {}
         if model.ply != before.ply or model.running != before.running:
-            self._notice = self._cell_text = ""
+            self._notice, self._reading, self._cell_text = self._reading, "", ""
         if _count_offers(model) > _count_offers(before):
             self._notice = ""  # the bar says it
         if isinstance(message, Snapshot) and self._waits:
@@ -371,9 +377,14 @@ class RoomScreen(Page):
             self._unread += 1
         lines = [" ".join(line.split()) for line in text.split("\n") if line.strip()] or [""]
         ended = [line if line.endswith((":", ".", "!", "?")) else f"{line};" for line in lines[:-1]]
-        self._notice = words.quoted(" ".join([*ended, lines[-1]]))
+        self._notice, self._reading = words.quoted(" ".join([*ended, lines[-1]])), ""
         if self.is_mounted:
             self._draw()
+
+    def _log_reading(self, text: str) -> None:
+        """Says how a move was read, also after the move until the next one."""
+        self.log_line(text, is_notice=True)
+        self._reading = self._notice
 
     def _ask(self, question: str) -> None:
         """Asks a question of line mode in a sheet."""
@@ -395,7 +406,11 @@ class RoomScreen(Page):
             self._draw_prompt()
 
     def _draw_prompt(self) -> None:
-        self.query_one("#entry", Input).placeholder = self._with_example(self._prompt)
+        row = self.size.width - visible_width("> ") - 1  # its last column is the cursor's
+        space = row - LOW_KEYS_COLUMNS if self._is_low else row
+        self.query_one("#entry", Input).placeholder = _fitting_prompt(
+            self._with_example(self._prompt), self._prompt, space
+        )
 
     def show_banner(self, text: str) -> None:
         super().show_banner(text)
@@ -448,7 +463,10 @@ class RoomScreen(Page):
 
     def _draw_board(self) -> None:
         model = self.model
-        self._board.show(words.board_of(model), model.view, model.moves, self._flips, self._letters)
+        drawn_by = words.seats_by_move(model.match.moves) if model.match is not None else {}
+        self._board.show(
+            words.board_of(model), model.view, model.moves, self._flips, self._letters, drawn_by
+        )
 
     def _draw_players(self) -> None:
         model, bottom = self.model, self._bottom
@@ -478,13 +496,19 @@ class RoomScreen(Page):
 
     def _player(self, seat: int, is_short: bool) -> Text:
         text = player_text(self.model, seat, self._is_ascii)
-        line = Text(text.removesuffix(" (you)") if is_short else text, no_wrap=True)
+        line = self._coloured(text.removesuffix(" (you)") if is_short else text, (" ", ":"))
+        line.no_wrap = True
         turn = self.model.view.turn if self.model.view is not None else None
         if turn == seat and self.model.running:
             line.stylize("bold")
         if (clock := self._clock_of(seat)) is not None:
             line.append(f"  {clock}", style="bold reverse" if turn == seat else "bold")
         return line
+
+    def _coloured(self, text: str, around: tuple[str, str]) -> Text:
+        """A line in which the signs of the sides have the colours of the pieces."""
+        board = words.board_of(self.model)
+        return with_side_colours(Text(text), board, self._is_ascii, self._board.colours, around)
 
     @property
     def _has_large_clocks(self) -> bool:
@@ -497,7 +521,9 @@ class RoomScreen(Page):
         name = player_text(self.model, seat, self._is_ascii)
         turn = self.model.view.turn if self.model.view is not None else None
         style = "bold" if turn == seat and self.model.running else ""
-        return Text(f"  {rows[0]}\n  {rows[1]}  {name}\n  {rows[2]}", style=style, no_wrap=True)
+        text = self._coloured(f"  {rows[0]}\n  {rows[1]}  {name}\n  {rows[2]}", (" ", ":"))
+        text.style, text.no_wrap = style, True
+        return text
 
     def _clock_of(self, seat: int) -> str | None:
         """The time that a side has left, as text; None without a clock."""
@@ -611,7 +637,7 @@ class RoomScreen(Page):
         note = "" if self._is_low else self._note_text()
         note_box = self.query_one("#note", TextPane)
         note_box.display = bool(note)
-        note_box.show(Text(note))
+        note_box.show(self._coloured(note, ("(", ")")))
         self._draw_board()
         bars = 0 if self._is_low else 6 if self._has_large_clocks else 2
         free = rows - self._rows_around(note) - bars
@@ -851,6 +877,8 @@ class RoomScreen(Page):
 
     def on_board_pane_finished(self, event: BoardPane.Finished) -> None:
         """Plays the move that was picked; asks if there are several."""
+        if event.says:
+            self._log_reading(event.says)
         ask_for_one(self.app, event.moves, self._play)
 
     def _play(self, move: MoveView) -> None:
@@ -1050,6 +1078,19 @@ def _side_after_swap(model: Model) -> str:
     if any(words.seat_of(played, ply) == seat for ply, played in enumerate(match.moves)):
         return ""
     return f"  You play {words.side_name(words.board_of(model), seat)} in this match."
+
+
+def _fitting_prompt(prompt: str, plain: str, columns: int) -> str:
+    """A prompt in these columns: without what stands in brackets, then without its example, and cut
+    if it still does not fit.
+    """
+    shorter = [text.partition(" (")[0] for text in (prompt, plain)]
+    fitting = [text for text in (prompt, *shorter) if visible_width(text) <= columns]
+    if fitting:
+        return fitting[0]
+    text = Text(shorter[-1])
+    text.truncate(max(1, columns), overflow="ellipsis")
+    return text.plain
 
 
 def _count_offers(model: Model) -> int:

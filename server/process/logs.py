@@ -9,6 +9,11 @@ from typing import TextIO, cast
 
 import structlog
 from aiohttp.http_exceptions import HttpProcessingError
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+#: The field of an entry with a sentence for a person who starts the server on a terminal. It stands
+#: there in place of the entry, and nowhere else.
+SENTENCE = "sentence"
 
 
 class _Stderr(io.TextIOBase):
@@ -24,7 +29,10 @@ stderr = _Stderr()
 
 
 def log_to_stderr(level: str) -> None:
-    """Logs readable lines on a terminal and JSON elsewhere."""
+    """Logs readable lines on a terminal and JSON elsewhere.
+
+    An entry may have a `sentence`, which stands for it on a terminal.
+    """
     is_console = sys.stderr.isatty()
     structlog.configure(
         processors=[
@@ -34,7 +42,9 @@ def log_to_stderr(level: str) -> None:
                 fmt="%H:%M:%S" if is_console else "iso", utc=not is_console
             ),
             *([] if is_console else [structlog.processors.format_exc_info]),
-            structlog.dev.ConsoleRenderer() if is_console else structlog.processors.JSONRenderer(),
+            _sentence_or(structlog.dev.ConsoleRenderer())
+            if is_console
+            else _without_sentence(structlog.processors.JSONRenderer()),
         ],
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[level.upper()]
@@ -48,6 +58,25 @@ def log_to_stderr(level: str) -> None:
     )
     logging.getLogger("websockets").setLevel(logging.ERROR)
     logging.getLogger("aiohttp.server").addFilter(_is_server_error)
+
+
+def _sentence_or(render: Processor) -> Processor:
+    """Renders an entry as its sentence, or as `render` does if it has none."""
+
+    def line(logger: WrappedLogger, method: str, entry: EventDict) -> object:
+        return entry[SENTENCE] if SENTENCE in entry else render(logger, method, entry)
+
+    return cast(Processor, line)
+
+
+def _without_sentence(render: Processor) -> Processor:
+    """Renders an entry without its sentence."""
+
+    def line(logger: WrappedLogger, method: str, entry: EventDict) -> object:
+        entry.pop(SENTENCE, None)
+        return render(logger, method, entry)
+
+    return cast(Processor, line)
 
 
 def log_compile_error(game_id: str, step: str, error: Exception) -> None:

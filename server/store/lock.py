@@ -1,6 +1,7 @@
 """The lock on a data folder: two servers on the same folder would both serve its rooms."""
 
 import os
+import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -30,8 +31,13 @@ def lock_folder(folder: Path) -> Iterator[None]:
     except OSError as error:
         raise StoreUnavailable(f"cannot use the data folder {folder}: {error.strerror}") from error
     if existed and others_may_read(folder):
+        cure = f"chmod 700 {shlex.quote(str(folder))}"
         log.warning(
-            "others may read the data folder", folder=str(folder), cure=f"chmod 700 {folder}"
+            "others may read the data folder",
+            folder=str(folder),
+            cure=cure,
+            sentence="Other users of this machine can read the data folder. To prevent it:\n"
+            f"  {cure}",
         )
     with file:
         try:

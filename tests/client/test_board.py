@@ -660,10 +660,10 @@ def test_a_piece_of_unknown_kind_is_a_question_mark() -> None:
     ("colour", "codes"),
     [
         ("#c0392b", ("31", "38;5;160")),
-        ("#e1a700", ("33", "38;5;136")),
-        ("#2471a3", ("36", "38;5;31")),
-        ("#27ae60", ("32", "38;5;28")),
-        ("#1010e0", ("36", "38;5;63")),
+        ("#e1a700", ("39", "38;5;136")),
+        ("#2471a3", ("35", "38;5;31")),
+        ("#27ae60", ("39", "38;5;28")),
+        ("#1010e0", ("35", "38;5;63")),
         ("#26231f", ("35", "38;5;133")),  # Black
     ],
 )
@@ -713,6 +713,22 @@ def test_pieces_are_listed_in_words() -> None:
     assert pieces_text(CHESS_BOARD, view, "b") == "b is empty."
     assert pieces_text(CHESS_BOARD, view, "z9") == "There is no cell z9."
     assert pieces_text(CHESS_BOARD, PositionView({}, 0, "")) == "The board is empty."
+
+
+@pytest.mark.parametrize("colours", [8, FIXED_COLOURS])
+def test_the_signs_of_sides_below_the_board_have_their_colours(colours: int) -> None:
+    """In the edges and the legend of signs, as on the board; none without colours."""
+    for game_id, line, moves in (
+        ("hex", "Edges: Red ({0}R{2}) a1-k1, a11-k11; Blue ({1}B{2}) a1-a11, k1-k11", "c2"),
+        ("rock-paper-scissors", "Signs: {0}f{2} First's, {1}s{2} Second's, R rock,", "rock paper"),
+    ):
+        position = position_after(game_id, {}, moves)
+        board = position.game.board(position.options)
+        styles = [f"\x1b[1m\x1b[{code}m" for code in side_codes(board, colours)]
+        coloured = draw_board(board, position.view(), colours).notes[0]
+        assert coloured.startswith(line.format(*styles, "\x1b[0m"))
+        plain = draw_board(board, position.view()).notes[0]
+        assert plain.startswith(line.format("", "", ""))
 
 
 def test_every_cell_has_a_place_of_its_own() -> None:

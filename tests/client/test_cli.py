@@ -293,11 +293,25 @@ def test_when_the_terminal_is_filled(
     assert ("plyroom[tui]" in capsys.readouterr().err) is not has_textual
 
 
-def test_plyroom_alone_without_a_terminal_prints_the_help() -> None:
-    """Options of the lobby before a command are refused."""
+def test_plyroom_alone_without_a_terminal_says_what_people_do_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In at most ten lines, with the servers that run here. Options of the lobby before a command
+    are refused.
+    """
+    ports = range(9000, 9009)
+    here = tuple(parse_address(f"http://127.0.0.1:{port}") for port in ports)
+    monkeypatch.setattr("client.own_server.servers_here", lambda: here)
     result = plyroom()
-    assert result.exit_code == 2
-    assert "Usage: plyroom" in result.output
+    assert (result.exit_code, result.stdout) == (2, "")
+    lines = result.stderr.splitlines()
+    assert len(lines) <= 10
+    assert all(len(line) <= 80 for line in lines)
+    for first in ("play chess ", "play chess --friend ", "join LINK ", "serve ", "--help "):
+        assert any(line.startswith(f"  {first}") for line in lines)
+    assert "A server runs here: http://127.0.0.1:9000" in lines
+    monkeypatch.setattr("client.own_server.servers_here", tuple)
+    assert "runs here" not in plyroom().stderr
     result = plyroom("--plain", "games")
     assert result.exit_code == 2
     assert "--plain stands after the command: plyroom games ... --plain" in result.output

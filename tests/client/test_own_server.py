@@ -17,6 +17,7 @@ from client.own_server import (
     own_server,
     running_server,
     server_here,
+    servers_here,
     usual_server,
 )
 from client.program import program
@@ -85,6 +86,37 @@ def test_the_server_that_runs_here_is_the_usual_one(
             monkeypatch.setattr("os.getuid", lambda: (tmp_path.stat().st_uid) + 1)
             assert server_here() is None
         assert str(usual_server()) == DEFAULT_SERVER
+
+
+def test_the_servers_that_run_here_are_named_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """That of this folder, that of the folder of this program, and the one at the usual address;
+    one that does not answer is left out, and none is named twice.
+    """
+    ids = {"http://127.0.0.1:9001": HERE, "http://127.0.0.1:9002": OTHER}
+    first, second = map(parse_address, ids)
+
+    def installation(address: Address) -> str:
+        if str(address) in ids:
+            return ids[str(address)]
+        raise Unreachable("nobody is there")
+
+    monkeypatch.setattr("client.api.fetch_installation", installation)
+    sources, here = tmp_path / "plyroom", tmp_path / "data"
+    for folder in (here, sources / "data"):
+        folder.mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("client.own_server.SOURCES", sources)
+    assert servers_here() == ()
+    with announced_address(sources / "data", ServerAddress(str(first), HERE)):
+        assert servers_here() == (first,)
+        monkeypatch.setattr("client.own_server.DEFAULT_SERVER", str(first))
+        assert servers_here() == (first,)
+        with announced_address(here, ServerAddress(str(second), OTHER)):
+            assert servers_here() == (second, first)
+        monkeypatch.setattr("client.own_server.DEFAULT_SERVER", str(second))
+        assert servers_here() == (first, second)
 
 
 def test_the_link_of_a_room_is_one_that_others_can_open() -> None:

@@ -2,26 +2,32 @@
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
+from itertools import product
 
 import pytest
+from msgspec import structs
+from rich.color import Color, ColorSystem
 
-from client.terminal.colours import FIXED_COLOURS, NO_COLOURS
+from client.terminal.colours import ANSI_COLOURS, FIXED_COLOURS, NO_COLOURS, side_codes
 from client.terminal.wrapping import visible_width
 from client.tui.panels import large_time, moves_lines
-from client.tui.picking import buttons, candidates, choice_keys, next_cells, pick
+from client.tui.picking import buttons, candidates, choice_keys, next_cells, partner_move, pick
 from client.tui.picture import (
     CELL_SIZES,
+    Ink,
     Picture,
     Signs,
     cell_size,
+    contrast,
     draw_picture,
     half_blocks,
     piece_texts,
+    sign_colours,
 )
 from engine.rules.registry import game_ids, load_game
-from engine.view import BoardView, MoveView, PositionView
+from engine.view import BoardView, MoveView, PositionView, cell_ids
 from server.protocol.messages import Played
 
 #: The space for a board on a screen of 80 by 24, above the lines of text.
@@ -122,6 +128,132 @@ def test_a_picture_says_without_colours_what_it_says_with_them() -> None:
         assert not any(ink.colour or ink.ground for row in plain.rows for _, ink in row)
 
 
+#: xterm's own eight colours, which are the hardest to read among the usual ones.
+XTERM = (
+    "#000000", "#cd0000", "#00cd00", "#cdcd00", "#0000ee", "#cd00cd", "#00cdcd", "#e5e5e5"
+)  # fmt: skip
+#: Text and background of a dark and of a light terminal.
+PAPERS = (("#e5e5e5", "#000000"), ("#000000", "#ffffff"))
+
+
+def on_terminal(name: str, default: str, is_exact: bool) -> str:
+    """A colour of an ink as a terminal shows it, which has all colours or the palette."""
+    if not name:
+        return default
+    colour = Color.parse(name) if is_exact else Color.parse(name).downgrade(ColorSystem.EIGHT_BIT)
+    if colour.number is not None and colour.number < len(XTERM):
+        return XTERM[colour.number]
+    return colour.get_truecolor().hex
+
+
+def contrasts(picture: Picture, is_text: Callable[[str], bool]) -> Iterator[tuple[str, float]]:
+    """The contrast of each character that is not faint, on each terminal, in the units of its
+    limit: 4.5 for text, 3 for signs and pieces (WCAG 2.2, 1.4.3 and 1.4.11).
+    """
+    runs = {run for row in picture.rows for run in row if run[0].strip() and not run[1].is_dim}
+    for text, ink in runs:
+        for (paper_text, paper), is_exact in product(PAPERS, (True, False)):
+            colour = on_terminal(ink.colour, paper_text, is_exact)
+            ground = on_terminal(ink.ground, paper, is_exact)
+            if ink.is_reversed:
+                colour, ground = ground, colour
+            yield text, contrast(colour, ground) / (4.5 if is_text(text.strip()) else 3)
+
+
+@pytest.mark.parametrize("game_id", game_ids())
+def test_each_piece_and_sign_can_be_read_on_each_cell(game_id: str) -> None:
+    """In 8, 256 and all colours, on dark and on light terminals, in each state of a cell, every
+    piece on every cell has a contrast of at least 3, and coordinates have one of at least 4.5.
+    """
+    board, positions = playout(game_id)
+    size = cell_size(board, False, COLUMNS, ROWS, False)
+    cells = tuple(cell_ids(board.board))
+    texts = set(piece_texts(board, False).values())
+    states = [
+        ({}, Signs()),
+        *[({mark: cells}, Signs()) for mark in ("last", "win", "check")],
+        ({}, Signs(next_cells=frozenset(cells), letters=dict.fromkeys(cells, "A"))),
+        ({}, Signs(picked=cells, drawn_by=dict.fromkeys(cells, 1))),
+        *[({}, Signs(cursor=cell)) for cell in cells[:2]],
+    ]
+    views = [PositionView(dict.fromkeys(cells, kind), 0, "") for kind in board.kinds]
+    for view in [*views, PositionView({}, 0, ""), positions[-1][0]]:
+        for (marks, signs), colours in product(states, (NO_COLOURS, ANSI_COLOURS, FIXED_COLOURS)):
+            marked = structs.replace(view, marks=marks)
+            picture = draw_picture(board, marked, size, colours=colours, signs=signs)
+            for text, ratio in contrasts(
+                picture, lambda text: text.isalnum() and text not in texts and text != "A"
+            ):
+                assert ratio >= 1, f"{text!r} {ratio:.2f} {marks and next(iter(marks))} {signs}"
+
+
+def test_coordinates_are_not_faint() -> None:
+    """A terminal may show faint text at half its contrast."""
+    for game_id in game_ids():
+        board, positions = playout(game_id)
+        for row in draw_picture(board, positions[0][0], (4, 2), colours=FIXED_COLOURS).rows:
+            assert not any(ink.is_dim and text.strip().isalnum() for text, ink in row)
+
+
+def test_dots_stand_out_and_lines_have_the_colour_of_who_drew_them() -> None:
+    """A line that may be drawn is fainter than the dots at its ends; a drawn one is stronger."""
+    position = load_game("dots-and-boxes").start()
+    position = position.play(position.parse_move("a1b1"))
+    position = position.play(position.parse_move("a1a2"))
+    board, view = position.game.board(position.options), position.view()
+    free = frozenset(position.tokens())
+    signs = Signs(next_cells=free, drawn_by={"a1b1": 0, "a1a2": 1})
+    picture = draw_picture(board, view, (4, 2), colours=FIXED_COLOURS, signs=signs)
+    inks: dict[str, set[Ink]] = {}
+    for row in picture.rows:
+        for text, ink in row:
+            for character in text:
+                inks.setdefault(character, set()).add(ink)
+    assert inks["•"] == {Ink(is_bold=True)}
+    assert inks["·"] == {Ink(is_dim=True)}
+    red, blue = (f"color({code.split(';')[-1]})" for code in side_codes(board, FIXED_COLOURS))
+    assert inks["━"] == {Ink(red, is_bold=True)}
+    assert inks["┃"] == {Ink(blue, is_bold=True)}
+
+
+def test_the_signs_beside_the_board_look_like_its_pieces() -> None:
+    """Black on felt is black, so that its sign is that of text; where there is no ground, and for
+    sides of a colour, the sign has the hue of the pieces.
+    """
+    colours = {
+        game_id: sign_colours(playout(game_id)[0], FIXED_COLOURS)
+        for game_id in ("othello", "draughts", "connect-four", "nine-mens-morris", "hex")
+    }
+    assert colours["othello"] == colours["draughts"] == ["", ""]
+    assert colours["connect-four"] == ["color(160)", "color(136)"]
+    assert colours["nine-mens-morris"] == ["", "color(133)"]
+    assert colours["hex"] == ["color(160)", "color(31)"]
+    assert sign_colours(playout("othello")[0], ANSI_COLOURS) == ["color(5)", ""]
+
+
+def test_the_letters_of_a_hint_stand_on_their_cells() -> None:
+    """In the row of the cell: in place of an empty cell's sign, else close to the piece, left of
+    its marks where there is space.
+    """
+    game = load_game("chess")
+    view = structs.replace(game.start().view(), marks={"last": ("b1",)})
+    signs = Signs(letters={"e2": "1", "e4": "1", "b1": "2"})
+    for size, fourth, second, first in (
+        ((4, 2), "4                   1", "2   ♙   ♙   ♙   ♙  1♙", "1   ♖ 2[♘]  ♗"),
+        ((2, 1), "4          1", "2  ♙ ♙ ♙ ♙1♙", "1  ♖2♘]♗"),
+    ):
+        texts = texts_of(draw_picture(game.board({}), view, size, signs=signs))
+        shown = {line.strip()[:1]: line.strip().replace("·", " ") for line in texts}
+        assert shown["4"].rstrip() == fourth
+        assert shown["2"].startswith(second)
+        assert shown["1"].startswith(first)
+    draughts = load_game("draughts")
+    signs = Signs(letters={"11": "1", "15": "1", "9": "2", "13": "2"})
+    texts = texts_of(draw_picture(draughts.board({}), draughts.start().view(), (4, 2), signs=signs))
+    assert "16      (1)     14      (2)" in "\n".join(texts)
+    assert "12   ●      1●       ●      2●" in "\n".join(texts)
+
+
 def test_the_largest_cells_that_fit() -> None:
     """6x3, 4x2 or 2x1 characters by the space; two letters need three columns."""
     board, _ = playout("chess")
@@ -141,6 +273,30 @@ def test_a_winning_row_has_all_its_marks() -> None:
         assert row in [
             line.strip(" 1") for line in texts_of(draw_picture(board, position.view(), size))
         ]
+
+
+def test_castling_is_picked_as_king_and_own_rook_too() -> None:
+    """On either wing, if it is legal; a rook that does not castle with the king is none's."""
+    game = load_game("chess")
+    for rights, expected in (("KQkq", {"h1": "e1g1", "a1": "e1c1"}), ("Q", {"a1": "e1c1"})):
+        position = game.position(f"r3k2r/pppppppp/8/8/8/8/PPPPPPPP/R3K2R w {rights} - 0 1")
+        for cell in ("a1", "h1", "e2", "e8", "f1", "d5"):
+            move = partner_move(
+                game.board({}), position.view(), position.move_views(), ("e1",), cell
+            )
+            assert (move.id if move is not None else None) == expected.get(cell)
+        views = position.move_views()
+        assert partner_move(game.board({}), position.view(), views, ("h1",), "e1") is None
+
+
+@pytest.mark.parametrize("game_id", game_ids())
+def test_only_castling_is_picked_by_an_own_piece(game_id: str) -> None:
+    """No other game has a move that a cell with an own piece stands for."""
+    board, positions = playout(game_id)
+    for view, moves in positions:
+        for first, cell in product(cell_ids(board.board), repeat=2):
+            move = partner_move(board, view, moves, (first,), cell)
+            assert move is None or game_id == "chess"
 
 
 @pytest.mark.parametrize("game_id", game_ids())

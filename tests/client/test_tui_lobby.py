@@ -411,10 +411,11 @@ async def test_the_first_screen_asks_for_a_server() -> None:
     entered: list[tuple[Address | None, str]] = []
     start = StartScreen(lambda address, room: entered.append((address, room)))
     async with running(lambda: start, 80, 24) as screen:
-        await screen.shows("Play on this computer", "PLYROOM_PLAIN=1")
+        await screen.shows("Play on this computer", "PLYROOM_PLAIN=1", "  serve  ", "  join LINK  ")
+        await screen.hides("Go to the server")  # none is known to run
         await screen.press("enter")
         await screen.shows("Connecting to a server on this computer")
-        await screen.press("down", "down", "enter")
+        await screen.press("down", "enter")
         line = screen.app.screen.query_one(Input)
         await screen.until(lambda: line.has_focus, "the line for the address")
         for wrong in ("ftp://nowhere", "not an address !!"):
@@ -433,14 +434,16 @@ async def test_the_first_screen_asks_for_a_server() -> None:
         await screen.until(lambda: not screen.app.is_running, "the end")
 
 
-async def test_the_first_choice_is_the_server_that_runs_here() -> None:
+async def test_the_first_choices_are_the_servers_that_run_here() -> None:
     entered: list[tuple[Address | None, str]] = []
-    here = parse_address("http://127.0.0.1:9000")
+    here = (parse_address("http://127.0.0.1:9000"), parse_address("http://127.0.0.1:8000"))
     start = StartScreen(lambda address, room: entered.append((address, room)), here)
     async with running(lambda: start, 80, 24) as screen:
-        await screen.shows("Go to the server that runs here, http://127.0.0.1:9000")
-        await screen.press("enter", "down", "enter")
-        assert entered == [(here, ""), (None, "")]
+        await screen.shows(*[f"Go to the server that runs here, {each}" for each in here])
+        await screen.press("enter", "down", "enter", "down", "enter")
+        assert entered == [(here[0], ""), (here[1], ""), (None, "")]
+        await screen.pilot.resize_terminal(60, 16)
+        await screen.hides("join LINK")
 
 
 def test_the_list_is_chosen_for_each_kind_of_opponent() -> None:
@@ -531,13 +534,14 @@ async def test_another_choice_on_the_first_screen_ends_the_visit_before() -> Non
     ) -> Place:
         return Place(connection, Canned(), FIXED_COLOURS, False, on_failure)
 
-    start = StartScreen(lambda chosen, room: visits.enter(chosen, room))
+    here = (parse_address(DEFAULT_SERVER),)
+    start = StartScreen(lambda chosen, room: visits.enter(chosen, room), here)
     async with running(lambda: start, 100, 30) as screen:
         visits = Visits(screen.app, start, connect, place)
         await screen.shows("Play on this computer")
-        await screen.press("down", "enter")
+        await screen.press("enter")
         await screen.shows("Connecting to http://")
-        await screen.press("up", "enter")
+        await screen.press("down", "enter")
         await screen.shows("You are Ada", "Chess: Mate the king.")
         assert ended == [parse_address(DEFAULT_SERVER)]
         told = {"t": "notification", "room": "z", "what": "turn", "text": "Your turn in \x1b[2Jz."}

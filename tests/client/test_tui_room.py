@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 import pytest
+from rich.color import Color
 from textual.widgets import Input
 
 from client.address import parse_address
@@ -543,6 +544,56 @@ async def test_any_size() -> None:
             await screen.has_rows(size[1])
             assert all(len(line) >= size[0] - 2 for line in screen.lines())
             await screen.shows("Black to move")
+
+
+async def test_the_prompt_does_not_run_into_the_keys() -> None:
+    """On a small screen it is as short as it must be: no advice to type help, then no example."""
+    async with terminal(of_two(), 40, 12) as screen:
+        for columns, prompt in ((40, "b2 (or help) "), (36, "b2    "), (28, "move      ")):
+            await screen.pilot.resize_terminal(columns, 12)
+            await screen.shows(prompt)
+            row = next(line for line in screen.lines() if line.startswith("> "))
+            assert row.endswith("  ?  t"), row
+
+
+async def test_castling_by_the_king_and_its_rook() -> None:
+    """The rook after the king castles, and the log of the room says how the picks were read."""
+    room = of_two("chess")
+    async with terminal(room) as screen:
+        for ply, move in enumerate(["e2e4", "e7e5", "g1f3", "b8c6", "f1c4", "f8c5"]):
+            if ply % 2:
+                await room.act(BOB, Move(f"m{ply}", ply, move))
+            else:
+                await screen.type(move)
+                await screen.until(lambda: len(moves(room)) % 2 == 1, "the move")
+        await screen.until(lambda: bool(screen.room.model.moves), "my turn")
+        await screen.click("e1")
+        await screen.click("h1")
+        await screen.until(lambda: moves(room)[-1] == "e1g1", "castled")
+        await screen.shows("e1 h1 is read as e1-g1")
+        assert ("e1 h1 is read as e1-g1", True) in screen.room._log
+        await room.act(BOB, Move("m7", 7, "a7a6"))
+        await screen.shows("Your turn: White to move")
+
+
+async def test_a_line_has_the_colour_of_who_drew_it() -> None:
+    """The moves of the match say which side drew it, also after an extra turn."""
+    room = of_two("dots-and-boxes")
+    async with terminal(room) as screen:
+        await screen.type("a1b1")
+        await screen.shows("━━━")
+        await room.act(BOB, Move("m1", 1, "a1a2"))
+        await screen.shows("┃")
+        pane = screen.room.query_one(BoardPane)
+        assert pane.picture is not None
+        inks = {text[0]: ink for row in pane.picture.rows for text, ink in row if text[0] in "━┃"}
+        red, blue = "color(160)", "color(31)"
+        assert (inks["━"].colour, inks["┃"].colour) == (red, blue)
+        for bar, figure, colour in (("#below", "○", red), ("#above", "●", blue)):
+            line = screen.room.query_one(bar, TextPane).render_line(0)
+            shown = [each.style.color for each in line if each.text == figure and each.style]
+            wanted = Color.parse(colour).get_truecolor()
+            assert [each and each.get_truecolor() for each in shown] == [wanted]
 
 
 async def test_waiting_for_a_friend_shows_the_link() -> None:

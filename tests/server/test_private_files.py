@@ -1,5 +1,6 @@
 """Files that the server creates are private to their owner; existing files keep their modes."""
 
+import json
 import os
 import stat
 import subprocess
@@ -18,6 +19,7 @@ from server.settings import Settings
 from server.store.folder import make_folder
 from tests.support.fake_server import ScriptedEngines
 from tests.support.node import Socket
+from tests.support.pseudo_terminal import on_a_terminal
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="file modes are POSIX's")
 ROOT = Path(__file__).parents[2]
@@ -88,6 +90,33 @@ async def test_an_existing_folder_keeps_its_modes(
     assert (await start_and_write(data)).count(WARNING) == is_reported
     assert stat.S_IMODE(data.stat().st_mode) == mode
     assert stat.S_IMODE((data / "kept").stat().st_mode) == 0o644
+
+
+#: Locks the folder of its argument with the server's log.
+LOCKING = """
+import sys
+from pathlib import Path
+from server.process.logs import log_to_stderr
+from server.store.lock import lock_folder
+log_to_stderr("warning")
+with lock_folder(Path(sys.argv[1])):
+    pass
+"""
+
+
+def test_the_warning_is_a_sentence_on_a_terminal_and_json_elsewhere(tmp_path: Path) -> None:
+    """A person reads what others can do and how to prevent it; operators get the fields alone."""
+    data = tmp_path / "our data"
+    data.mkdir(mode=0o755)
+    command = [sys.executable, "-c", LOCKING, str(data)]
+    with on_a_terminal(command, dict(os.environ), columns=400, folder=ROOT) as screen:
+        line = screen.expect(f"chmod 700 '{data}'")
+    sentence = "Other users of this machine can read the data folder. To prevent it:"
+    assert line.splitlines() == [sentence, f"  chmod 700 '{data}'"]
+    piped = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    entry = json.loads(piped.stderr)
+    assert set(entry) == {"event", "folder", "cure", "level", "timestamp"}
+    assert entry["event"] == WARNING
 
 
 def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
