@@ -2,7 +2,7 @@
  * The browser's texts for numbers, results, moves and players. Pure functions.
  *
  * @import {AddAi, BoardView, MatchState, Occupant, MatchResult, Played,
- *     RootMove, Substitution} from "./protocol.js"
+ *     RootMove} from "./protocol.js"
  */
 
 import { isolated } from "./isolation.js";
@@ -104,18 +104,6 @@ export function playersOfSeat({ seats, over }, seat) {
     const substitutes = (over?.substitutions ?? []).filter((each) => each.seat === seat && each.occupant.kept_for);
     const names = new Set([seats[seat]?.name ?? "empty seat", ...substitutes.map(({ occupant }) => occupant.name)].map(isolated));
     return [...names].join(" and ");
-}
-
-/**
- * From which move on an AI or the player played the seat.
- * @param {Substitution} substitution
- * @param {Played[]} moves
- */
-export function substitutionText({ ply, occupant }, moves) {
-    const from = ply < moves.length ? `from ${numberedMove(/** @type {Played} */ (moves[ply]), ply)} on` : "at the end";
-    return occupant.kept_for
-        ? `${isolated(occupant.name)} played for ${isolated(occupant.kept_for.name)} ${from}.`
-        : `${isolated(occupant.name)} was back ${from}.`;
 }
 
 /**
