@@ -55,6 +55,23 @@ test("a bar has points in one form, and says now where the board shows an earlie
     assertEqual(textOf({ toMove: true, isPast: true, thinking: true }), "thinking now");
 });
 
+test("while a piece to take is chosen the bar has the question and, where that has no room, the turn", () => {
+    const player = { seat: 0, occupant: null, board: null, online: null, hands: {}, pieces: null, toMove: true, thinking: false, you: true, result: null };
+    const parent = document.createElement("div");
+    render(parent, drawPlayer({ ...player, prompt: "Take one of Black's men" }));
+    assertEqual([...parent.querySelectorAll(".turn > span")].map((span) => span.textContent), ["Take one of Black's men", "to move"]);
+});
+
+test("a bar says where an absent player is in the words of the log", () => {
+    const title = (online, away) => {
+        const player = { seat: 0, occupant: { name: "Ben" }, board: null, online, away, hands: {}, pieces: null, toMove: false, thinking: false, result: null };
+        const parent = document.createElement("div");
+        render(parent, drawPlayer(player));
+        return parent.querySelector(".presence").title;
+    };
+    assertEqual([title(true, "has gone"), title(false, "has gone"), title(false)], ["online", "has gone", "offline"]);
+});
+
 test("the question for a piece to take names its side and its noun", () => {
     const kinds = { b: { name: "black man", side: 1 }, s: { name: "stick" } };
     assertEqual([takeText({ kinds, seats: SEATS }, "b"), takeText({ kinds, seats: SEATS }, "s")], [

@@ -183,9 +183,9 @@ test("a lost connection of the opponent is logged after a while, and so is their
     assertEqual(texts(), []);
     connect(false, false);
     wait();
-    assertEqual(texts(), ["Ben has no connection"]);
+    assertEqual(texts(), ["Ben has gone"]);
     connect(true, true);
-    assertEqual(texts(), ["Ben has no connection", "Ben is back"]);
+    assertEqual(texts(), ["Ben has gone", "Ben is back"]);
     app.session.status.state = "lost"; // the server has gone, and Ben's connection with it
     connect(true, false);
     wait();
@@ -199,7 +199,7 @@ test("a lost connection of the opponent is logged after a while, and so is their
     app.session.status.state = "open";
     wait();
     connect(true, true);
-    assertEqual(texts().slice(2), ["Ben has no connection", "Ben is back"]);
+    assertEqual(texts().slice(2), ["Ben has gone", "Ben is back"]);
     feedback.lines = feedback.lines.slice(0, 2);
     connect(true, false);
     connect(true, false, [1]);
@@ -210,7 +210,7 @@ test("a lost connection of the opponent is logged after a while, and so is their
     assertEqual(texts().slice(2), ["Ben is on another page of this server"]);
     connect(true, false);
     wait();
-    assertEqual(texts().slice(3), ["Ben has no connection"]);
+    assertEqual(texts().slice(3), ["Ben has gone"]);
     Object.assign(window, { setTimeout, clearTimeout });
 });
 

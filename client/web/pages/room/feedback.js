@@ -8,6 +8,7 @@
  * @import {Whereabouts} from "./events.js"
  */
 
+import { awayText } from "./away.js";
 import { playSound } from "./bell.js";
 import { setting } from "../../shell/settings.js";
 import { BARRED_TEXT } from "./actions.js";
@@ -22,8 +23,6 @@ import { occupantName, versus } from "../../shell/words.js";
 
 /** Maximum number of lines in the log; older lines are dropped. */
 const MAX_LOG_LINES = 100;
-/** Where a player is now, as the log says it. @type {Record<Whereabouts, string>} */
-const WHERE_TEXTS = { here: "is back", elsewhere: "is on another page of this server", gone: "has no connection" };
 /** A player counts as gone after this time without a connection, in milliseconds, because a reload is short. */
 const GONE_AFTER_MS = 4000;
 
@@ -53,6 +52,14 @@ export class RoomFeedback {
     get hasOfferedDraw() {
         const { room } = this.#app.model;
         return room?.match != null && room.match.id === this.#offeredIn;
+    }
+
+    /**
+     * Where the player of a seat is who is not in the room.
+     * @param {number} seat
+     */
+    awayText(seat) {
+        return awayText(this.#app.model.room?.presence ?? null, seat);
     }
 
     stop() {
@@ -155,7 +162,7 @@ export class RoomFeedback {
     #writePresence(seat, where) {
         const { room } = this.#app.model;
         if (!room?.seats[seat]) return;
-        this.#addLine(room.v, `${occupantName(room.seats[seat])} ${WHERE_TEXTS[where]}`, Date.now());
+        this.#addLine(room.v, `${occupantName(room.seats[seat])} ${where === "here" ? "is back" : this.awayText(seat)}`, Date.now());
         this.#app.update();
     }
 

@@ -76,6 +76,8 @@ export class RoomPage {
     #wantsSeat = false;
     /** What the player must choose on the board to complete a move, or "". */
     #prompt = "";
+    /** The cell and the kind of the piece from the hand that the first part of a move has set. @type {[string, string] | null} */
+    #placed = null;
     /** @type {Hints | null} */
     #hints = null;
     /** Why the server refused the last line of chat. @type {string | null} */
@@ -313,8 +315,9 @@ export class RoomPage {
             bottom,
             play: (move) => void this.#play(move),
             announce: (text) => this.#app.announce(text),
-            prompt: (text) => {
+            prompt: (text, placed) => {
                 this.#prompt = text;
+                this.#placed = placed;
                 this.#app.update();
             },
             overlay: [invitation.shown?.draw(room, (seat) => this.#drawAiForm(room, seat), this.#parts.clock.shown?.controlOf(room)), thinking.shown?.drawBar(room, this.#shown, bottom)],
@@ -340,6 +343,7 @@ export class RoomPage {
         const ply = headPly(room);
         const toMove = isRunning && room.views[ply]?.turn === seat;
         const { thoughts } = room;
+        const position = this.#countedPosition(room);
         // Without a connection nobody knows who is there.
         const presence = this.#app.session.status.state === "open" ? room.presence : null;
         return {
@@ -349,8 +353,9 @@ export class RoomPage {
             board: room.description?.view ?? null,
             levels: room.description?.level_names,
             online: presence ? (presence.seats[seat] ?? null) : null,
-            hands: (room.match ? this.#drawnPosition : room.start)?.hands ?? {},
-            pieces: (room.match ? this.#drawnPosition?.pieces : null) ?? null,
+            away: this.#feedback?.awayText(seat),
+            hands: position?.hands ?? {},
+            pieces: (room.match && position?.pieces) || null,
             toMove,
             isPast: this.#shown !== null,
             thinking:
@@ -366,6 +371,20 @@ export class RoomPage {
             clock: this.#parts.clock.shown?.draw(room, seat),
             actions: drawSeatActions(this.#app, room, seat, () => this.#drawAiForm(room, seat)),
         };
+    }
+
+    /**
+     * The position that the bars count: with the piece that the first part of a move has set, also while
+     * the whole move is on its way.
+     * @param {Room} room
+     */
+    #countedPosition(room) {
+        const position = room.match ? this.#drawnPosition : room.start;
+        const { move } = this.#sentMove;
+        const [cell, kind] = (move ? move.path[1] && move.path[0] === move.ghost?.[0] && move.ghost : this.#placed) || [];
+        if (!position || !kind || this.#shown !== null) return position;
+        const { pieces, hands } = position;
+        return { ...position, pieces: { ...pieces, [cell]: kind }, hands: { ...hands, [kind]: (hands?.[kind] ?? 1) - 1 } };
     }
 
     /** @param {Room} room */
