@@ -24,7 +24,6 @@ import { PARTS, Part, expectedParts, neededParts } from "./later.js";
 import { MissingParts } from "./missing.js";
 import { Muted, browserStorage } from "./muted.js";
 import { nameMarks } from "./names.js";
-import { drawTurning, sideOfBoard, turnsBoard } from "./one-screen.js";
 import { describePly, drawInfo, drawRefusal, drawStatus, pastText } from "./parts.js";
 import { RoomTabs } from "./tabs.js";
 import { SentMove } from "./sent-move.js";
@@ -48,8 +47,6 @@ export class RoomPage {
     /** The earlier ply that is shown; null shows the newest position. @type {number | null} */
     #shown = null;
     #isTurned = false;
-    /** Whether the board of a room for one screen turns to the side to move. */
-    #turnsBoard = turnsBoard();
     #sentMove;
     #missingParts;
     /** The time of the last change of who is there, for the countdown of a player who has gone. */
@@ -100,6 +97,7 @@ export class RoomPage {
             chat: new Part(app, PARTS.chat, ({ ChatExtras }) => new ChatExtras(app)),
             clock: new Part(app, PARTS.clock, ({ RoomClock }) => new RoomClock(app, () => (document.title = this.title()))),
             invitation: new Part(app, PARTS.invitation, ({ Invitation }) => new Invitation(app, this.#share)),
+            oneScreen: new Part(app, PARTS.oneScreen, ({ OneScreen }) => new OneScreen(app)),
             opponent: new Part(app, PARTS.opponent, ({ Opponent }) => {
                 const opponent = new Opponent(app);
                 opponent.setGone(app.model.room?.presence?.gone_ms ?? [], this.#presenceAt_ms);
@@ -295,7 +293,7 @@ export class RoomPage {
         const shown = this.#shown ?? headPly(room);
         const isLive = this.#shown === null;
         this.#drawnPosition = room.views[shown] ?? this.#drawnPosition;
-        const side = sideOfBoard(this.#app.model, room, this.#turnsBoard);
+        const side = this.#parts.oneScreen.shown?.side(room) ?? mySeat(this.#app.model);
         const bottom = this.#isTurned ? 1 - (side ?? 0) : (side ?? 0);
         const sentMove = isLive ? this.#sentMove.move : null;
         const scene = board && {
@@ -381,9 +379,10 @@ export class RoomPage {
     #countedPosition(room) {
         const position = room.match ? this.#drawnPosition : room.start;
         const { move } = this.#sentMove;
-        const [cell, kind] = (move ? move.path[1] && move.path[0] === move.ghost?.[0] && move.ghost : this.#placed) || [];
-        if (!position || !kind || this.#shown !== null) return position;
+        const placed = move ? move.path[1] && move.path[0] === move.ghost?.[0] && move.ghost : this.#placed;
+        if (!position || !placed || this.#shown !== null) return position;
         const { pieces, hands } = position;
+        const [cell, kind] = placed;
         return { ...position, pieces: { ...pieces, [cell]: kind }, hands: { ...hands, [kind]: (hands?.[kind] ?? 1) - 1 } };
     }
 
@@ -394,10 +393,6 @@ export class RoomPage {
         const seat = viewerSeat(this.#app.model);
         const result = over && resultFor(over, seat ?? over.winner ?? 0);
         const back = () => this.#showPly(headPly(room));
-        const turn = (/** @type {boolean} */ turns) => {
-            this.#turnsBoard = turns;
-            this.#app.update();
-        };
         const past = this.#shown;
         const text = past !== null ? pastText(room, past) : this.#sentMove.text() || this.#prompt || statusText(this.#app.model, room);
         return h(
@@ -415,7 +410,7 @@ export class RoomPage {
                         ? h("button", { key: "back", class: "small to-live", onclick: back }, "Back to the match")
                         : [
                               drawBell(() => this.#app.update()),
-                              isOneScreen(room) && this.#canTurnBoard(room) ? drawTurning(this.#turnsBoard, turn) : null,
+                              this.#canTurnBoard(room) && this.#parts.oneScreen.shown?.draw(),
                               this.#canTurnBoard(room) ? drawFlip(() => this.#turnBoard()) : null,
                           ],
                 ),
