@@ -200,7 +200,8 @@ export function resultText(over, board, nameOf = (seat) => sideName(board, seat)
 
 /**
  * The result of a match with its reason: "You lost 3 to 5: you resigned", "You won: Ben resigned", for a
- * spectator "Red wins: Blue resigned"; "The match was aborted".
+ * spectator "Ada (Red) wins: Ben (Blue) resigned"; "The match was aborted". A reason does not name the
+ * winner again: of "Red has joined both edges" stays "joined both edges".
  * @param {MatchResult} over
  * @param {BoardView | null | undefined} board
  * @param {number | null} [seat] the viewer's seat
@@ -211,7 +212,8 @@ export function resultSentence(over, board, seat = null, nameOf) {
     if (how === "abort") return "The match was aborted";
     const rename = (/** @type {string} */ text, /** @type {number} */ each) =>
         each === seat || !nameOf ? text : text.replace(sideName(board, each), () => nameOf(each));
-    const reason = [0, 1].reduce(rename, over.reason);
+    const told = winner === null || seat !== null ? "" : `${sideName(board, winner)} has `;
+    const reason = [0, 1].reduce(rename, over.reason.replace(told, ""));
     if (seat === null || winner === null) return `${resultText(over, board, nameOf)}: ${reason}`;
     const points = pointsSuffix(over, seat);
     if (winner === seat) return `You won${points}: ${reason}`;

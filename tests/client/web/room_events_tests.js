@@ -50,6 +50,9 @@ test("an offer and its answer are logged, and the offerer is told of a refusal",
     ]);
     const agreed = { kind: "finished", match: "m", winner: null, how: "agreement", reason: "both sides agreed to it" };
     assertEqual(textsOf(agreed, { offers: [0] })[2], ["Ben accepted the draw", null]);
+    const resigned = { kind: "finished", match: "m", winner: 1, how: "resign", reason: "White resigned" };
+    assertEqual(textsOf(resigned).map(([line]) => line), Array(3).fill("Ben (Black) wins: Ada (White) resigned"));
+    assertEqual(textsOf(resigned, { seats: [CLEO, BEN] })[2][0], "Ben (Black) wins: Ada (White) resigned"); // who has left
 });
 
 test("a move without cells is told to the other side, in any game", () => {
