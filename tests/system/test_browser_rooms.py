@@ -431,7 +431,8 @@ async def test_an_evening_goes_on_on_one_screen_and_against_the_computer(
     chromium: Browser, server: ServerProcess
 ) -> None:
     """Two names stay in the next game, which starts at once. The room is nobody else's, the door
-    leads back into it, and its matches are among one's own. After a loss the level can be changed.
+    leads back into it, the lobby offers the game played next again, and its matches are among
+    one's own. After a loss the level can be changed.
     """
     async with people(chromium, server.url, PHONE, DESKTOP) as (ada, kim):
         await ada.go("/")
@@ -449,6 +450,8 @@ async def test_an_evening_goes_on_on_one_screen_and_against_the_computer(
         await ada.play("d1")
         room = ada.page.url
         await ada.go_to_lobby()
+        again = ada.page.locator(".offered .what").first
+        await expect(again).to_have_text(re.compile("^Again: Connect four on one screen"))
         await ada.button("Two on this screen").click()
         await ada.button("Connect four").click()
         assert await audit(ada.page) == []

@@ -195,8 +195,8 @@ async def choose_settings(ada: Person) -> None:
 
 async def test_pieces_are_visible_in_both_themes(chromium: Browser, server: ServerProcess) -> None:
     """Each side's pieces differ from the squares of both colours, by their fill or outline, and the
-    squares of the last move from the others. So do the chessmen in the players' bars, and each man in the lobby's picture of chess from
-    its square, when the page is opened in a theme.
+    squares of the last move from the others. So do the chessmen in the players' bars, and each man
+    in the lobby's picture of chess from its square, when the page is opened in a theme.
     """
     schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
     async with people(chromium, server.url, {**DESKTOP, "color_scheme": "light"}) as (ada,):

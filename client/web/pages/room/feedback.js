@@ -117,6 +117,8 @@ export class RoomFeedback {
      */
     onRoomChange(before, room) {
         if (before.match && !before.match.over && room.match?.over) void closeQuestions();
+        const { match } = room;
+        if (match && match.number > 1 && match.moves.length > 0 && before.match?.moves.length === 0) void keepPlayed(this.#app.model);
         for (const sound of soundsFor(before, room, viewerSeat(this.#app.model))) playSound(sound);
         if (room.match && !isOneScreen(room) && isTurnNew(before, room))
             notifyTurn(room.id, `${room.description?.title ?? ""}: ${versus(room.match.seats)}`);
@@ -174,6 +176,15 @@ export class RoomFeedback {
     #addLine(v, text, at) {
         this.lines = [...this.lines, { v, key: `log ${this.#lineCount++}`, text, at }].slice(-MAX_LOG_LINES);
     }
+}
+
+/**
+ * Keeps the next game of a room for the lobby.
+ * @param {Model} model
+ */
+async function keepPlayed(model) {
+    const played = await import("./played.js").catch(() => null);
+    played?.keepPlayed(model);
 }
 
 /** Closes an open question about a match that is over. Without the module of the dialogs none is open. */
