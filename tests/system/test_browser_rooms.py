@@ -279,8 +279,8 @@ async def propose(person: Person, game: str, minutes: str | None = None) -> None
     await expect(sheet.get_by_role("option", name=", begins")).to_have_count(1)
     if minutes is not None:
         await sheet.get_by_label("Time").select_option("Other…")
-        await sheet.get_by_label("Minutes").fill(minutes)
-        await sheet.get_by_label("Seconds a turn").fill("0")
+        await sheet.get_by_label("Minutes", exact=True).fill(minutes)
+        await sheet.get_by_label("Seconds a turn", exact=True).fill("0")
     assert await audit(person.page) == []
     assert await sheet.evaluate(CUT_NAMES) == []
     await sheet.locator("button.main").click()
@@ -450,8 +450,6 @@ async def test_an_evening_goes_on_on_one_screen_and_against_the_computer(
         await ada.play("d1")
         room = ada.page.url
         await ada.go_to_lobby()
-        again = ada.page.locator(".offered .what").first
-        await expect(again).to_have_text(re.compile("^Again: Connect four on one screen"))
         await ada.button("Two on this screen").click()
         await ada.button("Connect four").click()
         assert await audit(ada.page) == []
@@ -469,6 +467,12 @@ async def test_an_evening_goes_on_on_one_screen_and_against_the_computer(
         )
         await ada.go(f"/replays?player={you}")
         await expect(ada.page.locator(".matches .winner").first).to_have_text("Mia")
+        await ada.page.goto(room)
+        await ada.play("d2")
+        await resign(ada)
+        await ada.go_to_lobby()
+        again = ada.page.locator(".offered .what").first
+        await expect(again).to_have_text(re.compile("^Again: Connect four on one screen"))
         await ada.open_room("tic-tac-toe", AiSeat(1))
         await ada.play("a1")
         await ada.wait_for_turn()

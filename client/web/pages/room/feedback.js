@@ -38,6 +38,8 @@ export class RoomFeedback {
     #offer = -1;
     /** The match in which you have offered a draw last. @type {string | undefined} */
     #offeredIn;
+    /** What keeps the room's next games for the lobby. @type {Promise<typeof import("./played.js") | null> | null} */
+    #played = null;
     /** The timers of the seats whose players have just left the room. @type {Map<number, number>} */
     #timers = new Map();
     /** The seats of which the log says where the absent player is, and where. @type {Map<number, Whereabouts>} */
@@ -117,13 +119,26 @@ export class RoomFeedback {
      */
     onRoomChange(before, room) {
         if (before.match && !before.match.over && room.match?.over) void closeQuestions();
-        const { match } = room;
-        if (match && match.number > 1 && match.moves.length > 0 && before.match?.moves.length === 0) void keepPlayed(this.#app.model);
+        void this.#keepPlayed(before, room);
         for (const sound of soundsFor(before, room, viewerSeat(this.#app.model))) playSound(sound);
         if (room.match && !isOneScreen(room) && isTurnNew(before, room))
             notifyTurn(room.id, `${room.description?.title ?? ""}: ${versus(room.match.seats)}`);
         if (room.presence !== before.presence && room.presence)
             for (const { seat, where } of presenceChanges(before.presence, room.presence)) this.#onPresence(seat, where);
+    }
+
+    /**
+     * Keeps a game that is played next in the room for the lobby, with its first move. The module is
+     * loaded before it: after the move the player may go to the lobby at once.
+     * @param {Room} before
+     * @param {Room} room
+     */
+    async #keepPlayed(before, { match }) {
+        if (!match || match.number === 1) return;
+        const { model } = this.#app;
+        this.#played ??= import("./played.js").catch(() => null);
+        const played = await this.#played;
+        if (match.moves.length > 0 && before.match?.moves.length === 0) played?.keepPlayed(model);
     }
 
     /**
@@ -176,15 +191,6 @@ export class RoomFeedback {
     #addLine(v, text, at) {
         this.lines = [...this.lines, { v, key: `log ${this.#lineCount++}`, text, at }].slice(-MAX_LOG_LINES);
     }
-}
-
-/**
- * Keeps the next game of a room for the lobby.
- * @param {Model} model
- */
-async function keepPlayed(model) {
-    const played = await import("./played.js").catch(() => null);
-    played?.keepPlayed(model);
 }
 
 /** Closes an open question about a match that is over. Without the module of the dialogs none is open. */

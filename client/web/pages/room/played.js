@@ -1,6 +1,6 @@
 /**
  * Keeps the game that is played next in a room for the lobby, which offers the latest ones again. The
- * page loads this module with the first move of such a match.
+ * page loads this module with such a match.
  *
  * @import {Model} from "../../shell/model.js"
  * @import {Occupant} from "../../shell/protocol.js"
