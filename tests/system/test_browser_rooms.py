@@ -331,6 +331,12 @@ async def test_an_evening_of_three_games_in_one_room(
         await expect(ada.page.locator(".state")).to_contain_text("starts when both want it")
         await expect(ada.button("Offer a match")).to_be_visible()
         assert await audit(ada.page) == []
+        # Beside all these buttons the own bar is in view on a low window.
+        await ada.page.set_viewport_size({"width": 844, "height": 390})
+        own_bar = await ada.page.locator(".player").last.bounding_box()
+        assert own_bar is not None
+        assert own_bar["y"] + own_bar["height"] <= 390
+        await ada.page.set_viewport_size({"width": 1280, "height": 800})
         await kim.button("Leave the seat").click()
         await bob.button("Sit here").click()
         await expect(ada.page.locator(".state .series b")).to_have_text(" 2 : 2 ")

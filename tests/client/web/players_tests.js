@@ -127,6 +127,15 @@ test("the row of a seat shows its clock and the player's name, whatever else sta
     parent.style.width = "374px";
     const side = parent.querySelector(".side").getBoundingClientRect();
     assertEqual(side.width, 30);
+    // A name that has room is not cut by a part of a pixel.
+    const seeds = { ...board, kinds: { 4: { name: "4 seeds", count: 4 } }, counted: "seed", stores: [["a1"], []], seats: [{ name: "South", colour: "#fff" }, SEATS[1]] };
+    render(parent, drawPlayer({ ...player, hands: {}, pieces: {}, board: seeds, occupant: { identity: "g", name: "Guest 8567" } }));
+    for (const width of [300, 374]) {
+        parent.style.width = `${width}px`;
+        const [who, name] = [".who", "bdi"].map((each) => parent.querySelector(each).getBoundingClientRect().width);
+        assertEqual([width, name - who < 0.02], [width, true]);
+    }
+    parent.style.width = "374px";
     const ai = { kind: "ai", level: 1, name: "AI level 1" };
     const men = Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`a${at}`, "m"]));
     render(parent, drawPlayer({ ...player, board: { ...board, counted: "piece" }, hands: {}, pieces: men, you: false, thinking: true, levels: ["Beginner"], occupant: ai }));
