@@ -13,11 +13,7 @@ def draw_current_board(model: Model, colours: int, has_figures: bool = False) ->
         return "There is no board yet."
     flip = board.board.flips and model.my_seat == 1
     over = model.match.over if model.match is not None else None
-    state = (
-        words.position_text(board, model.view)
-        if over is None
-        else words.result_text(board, over, words.result_seat(model))
-    )
+    state = words.position_text(board, model.view) if over is None else words.result_of(model, over)
     return draw_board(board, model.view, colours, flip, state, has_figures)
 
 

@@ -334,8 +334,7 @@ class Transcript:
     def _print_result(self, model: Model) -> None:
         match = model.match
         if self._is_result_unprinted and match is not None and match.over is not None:
-            board = words.board_of(model)
-            self._output.print(words.result_text(board, match.over, words.result_seat(model)))
+            self._output.print(words.result_of(model, match.over))
         self._is_result_unprinted = False
         if self._is_score_unprinted and match is not None and match.over is not None:
             self._is_score_unprinted = False

@@ -116,8 +116,15 @@ def position_text(board: BoardView | None, position: PositionView) -> str:
     return position.text
 
 
-def result_text(board: BoardView | None, over: MatchResult, my_seat: int | None = None) -> str:
+def result_text(
+    board: BoardView | None,
+    over: MatchResult,
+    my_seat: int | None = None,
+    names: Sequence[str] = (),
+) -> str:
     """The result of a match: "Red wins: four in a row."; for a player "You won: four in a row."
+
+    With the players' names, by seat, for those who watch: "Ann (Red) wins: four in a row."
 
     In a game with points: "Black wins 40 to 24: the board is full."
 
@@ -135,12 +142,35 @@ def result_text(board: BoardView | None, over: MatchResult, my_seat: int | None 
         verb = "won" if over.winner == my_seat else "lost"
         return f"You {verb}{points_text(over, my_seat)}: {reason}."
     if over.winner is not None:
-        name = side_name(board, over.winner)
-        verb = "win" if name.endswith("s") else "wins"
+        side = side_name(board, over.winner)
+        for seat, player in enumerate(names):
+            reason = reason.replace(side_name(board, seat), player, 1)
+        name = names[over.winner] if names else side
+        verb = "win" if name == side and side.endswith("s") else "wins"
         return f"{name} {verb}{points_text(over, over.winner)}: {reason}."
     if has_result(over.winner, over.how):
         return f"Draw{points_text(over, my_seat or 0)}: {over.reason}."
     return f"{'No result' if over.how in NO_RESULT_ENDS else 'Match over'}: {over.reason}."
+
+
+def result_of(model: Model, over: MatchResult) -> str:
+    """The result of the room's match for the viewer; others than its players read names."""
+    seat = result_seat(model)
+    names = players_with_sides(model) if seat is None else ()
+    return result_text(board_of(model), over, seat, names)
+
+
+def players_with_sides(model: Model) -> tuple[str, ...]:
+    """The players of the match, with their sides: "Ann (Red)". Empty on one screen, and where both
+    have one name: the sides alone tell them apart.
+    """
+    if model.match is None or model.is_one_screen:
+        return ()
+    names = [occupant_name(player) for player in model.match.seats]
+    if len(set(names)) < len(names):
+        return ()
+    board = board_of(model)
+    return tuple(f"{name} ({side_name(board, seat)})" for seat, name in enumerate(names))
 
 
 def result_seat(model: Model) -> int | None:

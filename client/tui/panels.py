@@ -101,8 +101,7 @@ def _between_matches(model: Model) -> Iterator[Offer]:
     if model.description is None:
         return  # the room has not arrived
     if model.match is not None and model.match.over is not None:
-        board, seat = words.board_of(model), words.result_seat(model)
-        result = words.result_text(board, model.match.over, seat)
+        result = words.result_of(model, model.match.over)
         commands = (CommandName.REMATCH, CommandName.EASIER, CommandName.HARDER)
         yield Offer(result, _answers(model, *commands))
     elif model.my_seat is None and None in model.seats:

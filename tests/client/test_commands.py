@@ -418,6 +418,18 @@ def test_a_result_names_the_winner_and_the_reason(over: MatchResult, text: str) 
     assert words.result_text(board, over) == text
 
 
+def test_who_watches_reads_the_result_with_the_names_of_the_players() -> None:
+    """On one screen, and where both players have one name, the sides tell them apart."""
+    board = CONNECT_FOUR.description.view if CONNECT_FOUR.description else None
+    names = ("Ann (Red)", "Ben (Yellow)")
+    resigned = MatchResult(1, "resign", "Red resigned")
+    assert words.result_text(board, resigned, None, names) == (
+        "Ben (Yellow) wins: Ann (Red) resigned."
+    )
+    joined = MatchResult(0, "board", "Red has joined both edges")
+    assert words.result_text(board, joined, None, names) == "Ann (Red) wins: joined both edges."
+
+
 @pytest.mark.parametrize("how", get_args(Termination))
 def test_every_end_of_this_version_is_known(how: str) -> None:
     """Without a winner it is a draw or no result; only a resignation always has a winner."""

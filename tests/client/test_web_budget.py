@@ -21,6 +21,7 @@ ROOM_WITH_PART_BYTES = {
     "chat": 67_300,
     "clock": 68_600,
     "invitation": 65_800,
+    "oneScreen": 63_500,
     "opponent": 66_100,
     "thinking": 69_000,
 }

@@ -279,8 +279,8 @@ async def propose(person: Person, game: str, minutes: str | None = None) -> None
     await expect(sheet.get_by_role("option", name=", begins")).to_have_count(1)
     if minutes is not None:
         await sheet.get_by_label("Time").select_option("Other…")
-        await sheet.get_by_label("Minutes").fill(minutes)
-        await sheet.get_by_label("Seconds a turn").fill("0")
+        await sheet.get_by_label("Minutes", exact=True).fill(minutes)
+        await sheet.get_by_label("Seconds a turn", exact=True).fill("0")
     assert await audit(person.page) == []
     assert await sheet.evaluate(CUT_NAMES) == []
     await sheet.locator("button.main").click()
@@ -331,6 +331,12 @@ async def test_an_evening_of_three_games_in_one_room(
         await expect(ada.page.locator(".state")).to_contain_text("starts when both want it")
         await expect(ada.button("Offer a match")).to_be_visible()
         assert await audit(ada.page) == []
+        # Beside all these buttons the own bar is in view on a low window.
+        await ada.page.set_viewport_size({"width": 844, "height": 390})
+        own_bar = await ada.page.locator(".player").last.bounding_box()
+        assert own_bar is not None
+        assert own_bar["y"] + own_bar["height"] <= 390
+        await ada.page.set_viewport_size({"width": 1280, "height": 800})
         await kim.button("Leave the seat").click()
         await bob.button("Sit here").click()
         await expect(ada.page.locator(".state .series b")).to_have_text(" 2 : 2 ")
@@ -431,7 +437,8 @@ async def test_an_evening_goes_on_on_one_screen_and_against_the_computer(
     chromium: Browser, server: ServerProcess
 ) -> None:
     """Two names stay in the next game, which starts at once. The room is nobody else's, the door
-    leads back into it, and its matches are among one's own. After a loss the level can be changed.
+    leads back into it, the lobby offers the game played next again, and its matches are among
+    one's own. After a loss the level can be changed.
     """
     async with people(chromium, server.url, PHONE, DESKTOP) as (ada, kim):
         await ada.go("/")
@@ -466,6 +473,12 @@ async def test_an_evening_goes_on_on_one_screen_and_against_the_computer(
         )
         await ada.go(f"/replays?player={you}")
         await expect(ada.page.locator(".matches .winner").first).to_have_text("Mia")
+        await ada.page.goto(room)
+        await ada.play("d2")
+        await resign(ada)
+        await ada.go_to_lobby()
+        again = ada.page.locator(".offered .what").first
+        await expect(again).to_have_text(re.compile("^Again: Connect four on one screen"))
         await ada.open_room("tic-tac-toe", AiSeat(1))
         await ada.play("a1")
         await ada.wait_for_turn()

@@ -38,11 +38,24 @@ AT_ITS_CENTRE = """field => {
 }"""
 
 
+#: What a toast covers of the header, the players' bars, the status and the tabs, by their classes.
+COVERED = """() => {
+    const toast = document.querySelector(".toast:last-child").getBoundingClientRect();
+    const needed = [...document.querySelectorAll(".top, .player, .state, .tabs")];
+    return needed.filter((part) => {
+        const { top, bottom, left, right } = part.getBoundingClientRect();
+        return top < toast.bottom && toast.top < bottom && left < toast.right && toast.left < right;
+    }).map((part) => part.className);
+}"""
+
 #: The least contrast between a piece, its fill or its outline, and a square.
 LEAST_CONTRAST = 2.5
 #: The least contrast between a square of the last move and one without a mark.
 LEAST_MARK_CONTRAST = 1.8
-#: The least contrasts on the board: of pieces with squares, and of marked squares with others.
+#: The least contrast of the figure of a side with the bar of its player.
+LEAST_FIGURE_CONTRAST = 3
+#: The least contrasts on the board: of pieces with squares, and of marked squares with others; and
+#: that of the chessmen in the players' bars.
 CONTRAST = """() => {
     const canvas = document.createElement("canvas");
     const context = canvas.getContext("2d", { willReadFrequently: true });
@@ -75,7 +88,14 @@ CONTRAST = """() => {
         // The mark is painted after the ground, which may shine through.
         return [contrast(getComputedStyle(ground).fill, fill)];
     });
-    return [Math.min(...pairs), Math.min(...marks)];
+    // The figure beside a player's name: its rim counts if it is more than a line of grey pixels.
+    const figures = [...document.querySelectorAll(".side-piece .sprite .shape")].map((shape) => {
+        const { fill, stroke, strokeWidth } = getComputedStyle(shape);
+        const ground = getComputedStyle(shape.closest(".player")).backgroundColor;
+        const rim_px = parseFloat(strokeWidth) * shape.getScreenCTM().a;
+        return Math.max(contrast(fill, ground), rim_px < 1.5 ? 0 : contrast(stroke, ground));
+    });
+    return [Math.min(...pairs), Math.min(...marks), Math.min(...figures, 21)];
 }"""
 
 #: The least contrast of a man in the picture of chess: of its brightest or darkest pixel with the
@@ -175,8 +195,8 @@ async def choose_settings(ada: Person) -> None:
 
 async def test_pieces_are_visible_in_both_themes(chromium: Browser, server: ServerProcess) -> None:
     """Each side's pieces differ from the squares of both colours, by their fill or outline, and the
-    squares of the last move from the others. So does each man in the lobby's picture of chess from
-    its square, when the page is opened in a theme.
+    squares of the last move from the others. So do the chessmen in the players' bars, and each man
+    in the lobby's picture of chess from its square, when the page is opened in a theme.
     """
     schemes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
     async with people(chromium, server.url, {**DESKTOP, "color_scheme": "light"}) as (ada,):
@@ -185,9 +205,10 @@ async def test_pieces_are_visible_in_both_themes(chromium: Browser, server: Serv
             await ada.page.locator("ply-board .piece").first.wait_for()
             for scheme in schemes:
                 await ada.page.emulate_media(color_scheme=scheme)
-                pieces, marks = await ada.page.evaluate(CONTRAST)
+                pieces, marks, figures = await ada.page.evaluate(CONTRAST)
                 assert pieces >= LEAST_CONTRAST, (game, scheme)
                 assert marks >= LEAST_MARK_CONTRAST, (game, scheme)
+                assert figures >= LEAST_FIGURE_CONTRAST, (game, scheme)
             await ada.page.emulate_media(color_scheme="light")
         for scheme in schemes:
             await ada.page.emulate_media(color_scheme=scheme)
@@ -201,7 +222,8 @@ async def test_tabs_mark_new_lines_of_chat_and_the_bell_rings(
     chromium: Browser, server: ServerProcess
 ) -> None:
     """On a phone the cards are tabs. The mark of new lines appears while another tab is open, and
-    goes when the chat is opened. A toast does not cover the chat's field.
+    goes when the chat is opened. A toast covers neither the chat's field nor the header, whose turn
+    it is or the status.
 
     Sounds are off at first. The bell asks for the permission to show notices, and is kept. A notice
     appears only when it is the player's turn and the page is hidden.
@@ -218,6 +240,7 @@ async def test_tabs_mark_new_lines_of_chat_and_the_bell_rings(
         await expect(ada.page.get_by_role("tabpanel")).to_contain_text("hello")
         await bob.button("Sit here").click()
         await ada.page.locator(".toast", has_text="joined").wait_for()
+        assert await ada.page.evaluate(COVERED) == []
         assert await ada.page.get_by_label("Say something").evaluate(AT_ITS_CENTRE)
         assert await bob.page.get_by_role("tab").count() == 0
 

@@ -3,7 +3,8 @@
  * into moves. It contains no rules.
  *
  * Set `scene`; listen to `ply-move` (detail: the chosen MoveView), `ply-announce` (detail: a text for
- * screen readers) and `ply-prompt` (detail: what the player must choose to complete a move, or "").
+ * screen readers) and `ply-prompt` (detail: what the player must choose to complete a move, or "", as
+ * `text`; and as `placed` the cell and the kind of a piece that its first part has set from the hand).
  *
  * @import {BoardView, MoveView, PositionView} from "../shell/protocol.js"
  * @import {BoardArrow} from "./arrows.js"
@@ -93,6 +94,8 @@ export class PlyBoard extends HTMLElement {
     #showsHints = false;
     /** What the player must choose to complete the move, or "". */
     #prompt = "";
+    /** The cell of the piece from the hand that the first part of a move has set. @type {string | undefined} */
+    #placed;
     /** Whether the board has its coordinates. */
     #hasLabels = true;
     #isDrawing = false;
@@ -359,9 +362,13 @@ export class PlyBoard extends HTMLElement {
 
     /** @param {string} prompt */
     #setPrompt(prompt) {
-        if (prompt === this.#prompt) return;
+        const { moves = [], board } = this.#scene ?? {};
+        const piece = placedPiece(moves, this.#selection, board?.targets ?? {});
+        const placed = piece && piece.from === null ? [piece.cell, piece.kind] : null;
+        if (prompt === this.#prompt && placed?.[0] === this.#placed) return;
         this.#prompt = prompt;
-        this.dispatchEvent(new CustomEvent("ply-prompt", { detail: prompt, bubbles: true }));
+        this.#placed = placed?.[0];
+        this.dispatchEvent(new CustomEvent("ply-prompt", { detail: { text: prompt, placed }, bubbles: true }));
     }
 
     /** @param {MoveView} move */

@@ -2,7 +2,7 @@
  * The browser's texts for numbers, results, moves and players. Pure functions.
  *
  * @import {AddAi, BoardView, MatchState, Occupant, MatchResult, Played,
- *     RootMove, Substitution} from "./protocol.js"
+ *     RootMove} from "./protocol.js"
  */
 
 import { isolated } from "./isolation.js";
@@ -107,18 +107,6 @@ export function playersOfSeat({ seats, over }, seat) {
 }
 
 /**
- * From which move on an AI or the player played the seat.
- * @param {Substitution} substitution
- * @param {Played[]} moves
- */
-export function substitutionText({ ply, occupant }, moves) {
-    const from = ply < moves.length ? `from ${numberedMove(/** @type {Played} */ (moves[ply]), ply)} on` : "at the end";
-    return occupant.kept_for
-        ? `${isolated(occupant.name)} played for ${isolated(occupant.kept_for.name)} ${from}.`
-        : `${isolated(occupant.name)} was back ${from}.`;
-}
-
-/**
  * The personas: their names and how they play.
  * @type {Record<string, {name: string, about: string}>}
  */
@@ -212,7 +200,8 @@ export function resultText(over, board, nameOf = (seat) => sideName(board, seat)
 
 /**
  * The result of a match with its reason: "You lost 3 to 5: you resigned", "You won: Ben resigned", for a
- * spectator "Red wins: Blue resigned"; "The match was aborted".
+ * spectator "Ada (Red) wins: Ben (Blue) resigned"; "The match was aborted". A reason does not name the
+ * winner again: of "Red has joined both edges" stays "joined both edges".
  * @param {MatchResult} over
  * @param {BoardView | null | undefined} board
  * @param {number | null} [seat] the viewer's seat
@@ -223,7 +212,8 @@ export function resultSentence(over, board, seat = null, nameOf) {
     if (how === "abort") return "The match was aborted";
     const rename = (/** @type {string} */ text, /** @type {number} */ each) =>
         each === seat || !nameOf ? text : text.replace(sideName(board, each), () => nameOf(each));
-    const reason = [0, 1].reduce(rename, over.reason);
+    const told = winner === null || seat !== null ? "" : `${sideName(board, winner)} has `;
+    const reason = [0, 1].reduce(rename, over.reason.replace(told, ""));
     if (seat === null || winner === null) return `${resultText(over, board, nameOf)}: ${reason}`;
     const points = pointsSuffix(over, seat);
     if (winner === seat) return `You won${points}: ${reason}`;

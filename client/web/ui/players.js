@@ -15,6 +15,7 @@ import { aiTitle, occupantName, plural, sideName } from "../shell/words.js";
  * @property {Occupant | null} occupant
  * @property {BoardView | null} board
  * @property {boolean | null} online null when unknown, and in a replay
+ * @property {string} [away] where the player is who is not online: "has gone"
  * @property {Record<string, number>} hands the number of pieces in hand of each kind, for both
  *     sides
  * @property {Record<string, string> | null} pieces the kinds of the pieces on the board, by cell; null
@@ -39,6 +40,7 @@ import { aiTitle, occupantName, plural, sideName } from "../shell/words.js";
  */
 export function drawPlayer(player) {
     const { seat, occupant, board, online, toMove, you, result } = player;
+    const presence = online ? "online" : (player.away ?? "offline");
     return h(
         "div",
         { class: ["player", toMove && "to-move", result], "data-seat": seat },
@@ -47,8 +49,8 @@ export function drawPlayer(player) {
             ? h("span", {
                   class: online ? "presence online" : "presence",
                   role: "img",
-                  "aria-label": online ? "online" : "offline",
-                  title: online ? "online" : "offline",
+                  "aria-label": presence,
+                  title: presence,
               })
             : null,
         h("span", { class: occupant ? "who" : "who nobody" }, h("bdi", null, occupantName(occupant)), player.mark),
@@ -85,9 +87,10 @@ function drawPoints(points, text = null) {
 function drawTurn({ toMove, thinking, prompt, result, score, isPast }) {
     if (result && score === undefined) return drawPoints(POINTS[result]);
     if (!toMove) return null;
-    if (prompt) return h("span", { class: "pulse prompt" }, prompt);
     const now = isPast ? " now" : "";
-    return thinking ? h("span", { class: "pulse" }, `thinking${now}`) : `to move${now}`;
+    if (thinking) return h("span", { class: "pulse" }, `thinking${now}`);
+    // The one or the other is shown, as there is room.
+    return [prompt && h("span", { class: "pulse prompt" }, prompt), h("span", null, `to move${now}`)];
 }
 
 /**

@@ -1,10 +1,10 @@
 /**
- * A link to share: the room's address for other people, a button that copies it, and a QR code.
+ * A link to share: the room's address for other people, and a button that copies it.
  *
- * @import {Content, VNode} from "../shell/elements.js"
+ * @import {VNode} from "../shell/elements.js"
  */
 
-import { listLinks, qrCodePath } from "../shell/api.js";
+import { listLinks } from "../shell/api.js";
 import { h } from "../shell/elements.js";
 import { icon } from "../shell/icons.js";
 
@@ -14,13 +14,13 @@ const COPIED_MS = 2500;
 /** The links of one page, which the server knows better than the browser: see PLYROOM_URL. */
 export class Share {
     #label;
-    #path;
+    path;
     #update;
     #announce;
     /** The links for other people, the most likely first; null until they arrive. @type {string[] | null} */
-    #links = null;
-    /** Why there is no link. */
-    #advice = "Only this computer can open the link: its server listens on no network. “plyroom serve” starts one for others.";
+    links = null;
+    /** Why there is no link, in the server's words; null without any. @type {string | null} */
+    advice = null;
     /** The label of the field whose text was copied last. @type {string | null} */
     #copied = null;
 
@@ -32,19 +32,19 @@ export class Share {
      */
     constructor(label, path, update, announce) {
         this.#label = label;
-        this.#path = path;
+        this.path = path;
         this.#update = update;
         this.#announce = announce;
     }
 
     async load() {
         try {
-            const { links, advice } = await listLinks(this.#path);
-            this.#links = links;
-            this.#advice = advice ?? this.#advice;
+            const { links, advice } = await listLinks(this.path);
+            this.links = links;
+            this.advice = advice ?? null;
         } catch {
             // The address of this page is the best guess.
-            this.#links = [this.#ownLink()];
+            this.links = [this.#ownLink()];
         }
         this.#update();
     }
@@ -55,59 +55,37 @@ export class Share {
      * @param {boolean} [isMain] whether to copy it is what there is to do
      */
     draw(query = "", isMain = false) {
-        return this.#drawLink(this.#label, `${this.#links?.[0] ?? this.#ownLink()}${query}`, isMain);
+        return this.drawLink(this.#label, `${this.links?.[0] ?? this.#ownLink()}${query}`, isMain);
     }
 
     /** The address of the server for other people, without a path. */
     get origin() {
-        return new URL(this.#links?.[0] ?? this.#ownLink()).origin;
+        return new URL(this.links?.[0] ?? this.#ownLink()).origin;
     }
 
-    /** Whether `drawLarge` draws a QR code: the server knows an address that other devices reach. */
+    /** Whether there is a QR code: the server knows an address that other devices reach. */
     get hasCode() {
-        return (this.#links?.length ?? 0) > 0;
+        return (this.links?.length ?? 0) > 0;
     }
 
-    /** Whether nobody else can open the link: `drawLarge` says so. */
+    /** Whether nobody else can open the link. */
     get isLocal() {
-        return this.#links?.length === 0;
+        return this.links?.length === 0;
     }
 
     /** The link with the address that this browser uses. */
     #ownLink() {
-        return new URL(this.#path, location.origin).href;
+        return new URL(this.path, location.origin).href;
     }
 
     /**
-     * The link with its QR code, and the other links that may work.
-     * @returns {Content}
-     */
-    drawLarge() {
-        const links = this.#links;
-        if (links === null) return this.draw("", true);
-        if (links.length === 0) return [h("p", null, this.#advice), this.draw("", true)];
-        return [
-            h("img", { class: "qr", src: qrCodePath(this.#path), alt: "QR code of the link", width: 168, height: 168 }),
-            this.draw("", true),
-            links.length > 1
-                ? h(
-                      "details",
-                      { class: "other-links" },
-                      h("summary", null, "It does not open?"),
-                      h("p", { class: "muted" }, "Your friend must be in the same network. Other addresses of this server:"),
-                      links.slice(1).map((url, i) => this.#drawLink(`Other link ${i + 1}`, url)),
-                  )
-                : null,
-        ];
-    }
-
-    /**
+     * A link in a field, with a button that copies it.
      * @param {string} label
      * @param {string} url
      * @param {boolean} [isMain]
      * @returns {VNode}
      */
-    #drawLink(label, url, isMain = false) {
+    drawLink(label, url, isMain = false) {
         const select = (/** @type {Event} */ event) =>
             event.currentTarget instanceof HTMLInputElement && event.currentTarget.select();
         const copy = (/** @type {Event} */ event) => {

@@ -20,8 +20,9 @@ import { isDraw } from "../shell/words.js";
  * @property {number} bottom the seat whose bar is below the board
  * @property {(move: Scene["moves"][number]) => void} [play]
  * @property {(text: string) => void} [announce] makes screen readers speak a text
- * @property {(text: string) => void} [prompt] called with what the player must choose to complete a
- *     move, or ""
+ * @property {(text: string, placed: [string, string] | null) => void} [prompt] called with what the
+ *     player must choose to complete a move, or "", and with the cell and the kind of a piece that its
+ *     first part has set from the hand
  * @property {Content} [overlay] content over the board, or in the gap beside it
  */
 
@@ -33,7 +34,7 @@ export function drawTable({ scene, players, bottom, play, announce, prompt, over
     const handlers = {
         "onply-move": (/** @type {CustomEvent} */ event) => play?.(event.detail),
         "onply-announce": (/** @type {CustomEvent} */ event) => announce?.(event.detail),
-        "onply-prompt": (/** @type {CustomEvent} */ event) => prompt?.(event.detail),
+        "onply-prompt": (/** @type {CustomEvent} */ event) => prompt?.(event.detail.text, event.detail.placed),
     };
     return h(
         "section",

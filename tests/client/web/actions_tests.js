@@ -51,6 +51,18 @@ const drawSeat = (app, room, seat) =>
     drawSeatActions(app, room, seat, () => drawAiForm(app, room, seat, () => {}));
 const seatActions = (state) => [0, 1].map((seat) => textsOf((app, room) => drawSeat(app, room, seat), state));
 
+test("the list of AIs has each name once, and a game without levels has the strategy that plays at random", () => {
+    const names = (levels) => {
+        const { room, ...model } = roomWith({ may: ["add_ai"] });
+        const parent = document.createElement("div");
+        const described = { ...room, description: { ...room.description, levels } };
+        render(parent, drawAiForm({ model, update() {} }, described, 0, () => {}));
+        return [...parent.querySelectorAll("option")].map((option) => option.textContent);
+    };
+    assertEqual([names(3), names(0)].map((each) => each.filter((name) => name === "Random").length), [1, 1]);
+    assertEqual(new Set(names(3)).size, names(3).length);
+});
+
 test("after a declined offer of a draw its button stays in its place, grey until the server allows another", () => {
     const buttons = (state, hasOffered = true) => {
         const page = { model: roomWith(state), command: async () => null, update: () => {} };
@@ -207,19 +219,21 @@ test("a player reads a result as their own, and a spectator reads who won", () =
     };
     assertEqual(text(0, [ADA, BEN]), "You won: four in a row");
     assertEqual(text(1, [ADA, BEN]), "You lost: four in a row");
-    assertEqual(text(1, [BEN, AI]), "Yellow wins: four in a row");
+    assertEqual(text(1, [BEN, AI]), "AI level 1 (Yellow) wins: four in a row");
     assertEqual(text(null, [ADA, BEN]), "Draw: four in a row");
     const resigned = { how: "resign", reason: "Red resigned" };
     assertEqual(text(1, [ADA, BEN], resigned), "You lost: you resigned");
     assertEqual(text(1, [BEN, ADA], resigned), "You won: Ben resigned");
-    assertEqual(text(1, [BEN, AI], resigned), "Yellow wins: Red resigned");
+    assertEqual(text(1, [BEN, AI], resigned), "AI level 1 (Yellow) wins: Ben (Red) resigned");
+    assertEqual(text(1, [BEN, AI], { reason: "Yellow has joined both edges" }), "AI level 1 (Yellow) wins: joined both edges");
+    assertEqual(text(1, [BEN, BEN]), "Yellow wins: four in a row"); // of one name
     const fallen = { how: "flag", reason: "Red ran out of time" };
     assertEqual(text(1, [ADA, BEN], fallen), "You lost: out of time");
     assertEqual(text(1, [BEN, ADA], fallen), "You won: Ben ran out of time");
     // Who sat down after the match has not won it.
     const over = { winner: 0, how: "board", reason: "four in a row" };
     const newcomer = roomWith({ may: [], seats: [ADA, BEN], match: { over, seats: [{ identity: "cyd", name: "Cyd" }, BEN] } });
-    assertEqual(statusText(newcomer, newcomer.room), "Red wins: four in a row");
+    assertEqual(statusText(newcomer, newcomer.room), "Cyd (Red) wins: four in a row");
 });
 
 test("on one screen the result has the names of the two people, as one person each", () => {
@@ -248,7 +262,7 @@ test("a result has the points of a game that counts them, the viewer's first", (
     assertEqual(text(0, [ADA, BEN]), "You won 3 to −20: the board is full");
     assertEqual(text(1, [ADA, BEN]), "You lost 3 to −20: the board is full");
     assertEqual(text(1, [BEN, ADA]), "You won −20 to 3: the board is full");
-    assertEqual(text(1, [BEN, AI]), "Yellow wins −20 to 3: the board is full");
+    assertEqual(text(1, [BEN, AI]), "AI level 1 (Yellow) wins −20 to 3: the board is full");
     assertEqual(text(null, [ADA, BEN]), "Draw: the board is full");
 });
 

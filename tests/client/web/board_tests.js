@@ -607,7 +607,7 @@ test("a man that closes a mill is shown at once, and the board asks which man it
     );
     const shown = showBoard({ board, position, moves });
     const prompts = [];
-    shown.board.addEventListener("ply-prompt", ({ detail }) => prompts.push(detail));
+    shown.board.addEventListener("ply-prompt", ({ detail }) => prompts.push(detail.text));
     const pieces = () => [...shown.board.querySelectorAll(".at")].map((piece) => piece.dataset.at).sort();
     shown.tap("b1");
     shown.tap("a1");
@@ -618,6 +618,22 @@ test("a man that closes a mill is shown at once, and the board asks which man it
     shown.tap("d4");
     assertEqual(shown.played, ["b1-a1xd4"]);
     assertEqual(prompts.at(-1), "");
+});
+
+test("a man from the hand is told to be on the board while the piece to take is chosen", () => {
+    const kinds = { w: { name: "white man", side: 0 }, b: { name: "black man", side: 1 } };
+    const position = { pieces: { d4: "b", c4: "b", b1: "w" }, hands: { w: 3 }, turn: 0, text: "" };
+    const taking = (start) => ["d4", "c4"].map((taken) => move(`${start}a1x${taken}`, `${start}a1 ${taken}`, { affects: [taken], ghost: ["a1", "w"] }));
+    const told = (moves, ...taps) => {
+        const { board, tap } = showBoard({ board: { ...BOARD, kinds }, position, moves });
+        const placed = [];
+        board.addEventListener("ply-prompt", ({ detail }) => placed.push(detail.placed));
+        taps.forEach(tap);
+        return placed;
+    };
+    assertEqual(told(taking(""), "a1", "d4"), [["a1", "w"], null]);
+    assertEqual(told(taking(""), "a1", "a1"), [["a1", "w"], null]);
+    assertEqual(told(taking("b1 "), "b1", "a1", "d4"), [null, null]); // it comes from the board
 });
 
 test("a press on a man that may not move says that the player must capture, where every move does", async () => {
@@ -631,7 +647,7 @@ test("a press on a man that may not move says that the player must capture, wher
     ]) {
         const { board, tap } = showBoard({ board: { ...BOARD, kinds }, position, moves });
         const prompts = [];
-        board.addEventListener("ply-prompt", ({ detail }) => prompts.push(detail));
+        board.addEventListener("ply-prompt", ({ detail }) => prompts.push(detail.text));
         const announced = new Promise((resolve) => board.addEventListener("ply-announce", ({ detail }) => resolve(detail), { once: true }));
         tap("b1");
         assertEqual(await announced, said);

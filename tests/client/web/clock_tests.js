@@ -319,6 +319,14 @@ test("a refused control is shown at the form, and another choice takes the refus
     assertEqual(field.value, null);
 });
 
+test("a list of time controls says what each is", () => {
+    const field = new ClockField(null, () => {});
+    render(document.body, h("div", null, field.drawSelect()));
+    const texts = [...document.querySelectorAll("option")].map((option) => option.textContent);
+    assertEqual(texts.slice(0, 4), ["Untimed", "1 minute", "3 minutes + 2 s a turn", "5 minutes + 3 s a turn"]);
+    assertEqual(texts.slice(4), ["10 minutes + 5 s a turn", "15 minutes + 10 s a turn", "30 minutes", "Other…"]);
+});
+
 test("with two fields on a page, the refusal is at its own, which takes the focus", async () => {
     const draw = () => render(document.body, h("div", { id: "door" }, door.drawSelect()), h("div", { id: "sheet" }, sheet.drawSegments()));
     const door = new ClockField("77+3x30", () => draw());

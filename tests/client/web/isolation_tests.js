@@ -6,7 +6,8 @@ import { drawPlayer } from "/client/web/ui/players.js";
 import { h, render } from "/client/web/shell/elements.js";
 import { drawHeader } from "/client/web/shell/frame.js";
 import { isolated } from "/client/web/shell/isolation.js";
-import { occupantName, playersOfSeat, substitutionText, versus } from "/client/web/shell/words.js";
+import { substitutionText } from "/client/web/pages/replay/parts.js";
+import { occupantName, playersOfSeat, versus } from "/client/web/shell/words.js";
 import { assert, assertEqual, test } from "./testing.js";
 
 const [OMAR, DAVID] = ["\u0639\u0645\u0631", "\u05d3\u05d5\u05d3"];

@@ -33,6 +33,7 @@ test("a room needs only the parts that it shows", () => {
     assertEqual(needed({ seats: [ADA, null], may: ["add_ai"] }), ["aiForm"]);
     assertEqual(needed({ seats: [AI, null], hasMatch: false }), ["invitation", "thinking"]);
     assertEqual(needed({ seats: [ADA, AI] }), ["thinking"]);
+    assertEqual(needed({ seats: [ADA, ADA], description: { one_screen: true } }), ["oneScreen"]);
     assertEqual(needed({ seats: [KEPT, BEN] }), ["thinking", "opponent"]);
     assertEqual(needed({ offers: [1] }), ["opponent"]);
     assertEqual(needed({ proposals: [{ seat: 1, what: "takeback", to_ply: 0 }] }), ["opponent"]);

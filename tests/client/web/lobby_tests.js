@@ -1,4 +1,6 @@
-import { createCommand, describeChoices, keepChoices, readChoices, validChoices } from "/client/web/pages/lobby/choices.js";
+import { createCommand, describeChoices, readChoices, validChoices } from "/client/web/pages/lobby/choices.js";
+import { keepPlayed } from "/client/web/pages/room/played.js";
+import { keepChoices } from "/client/web/ui/matches/kept.js";
 import { choicesThrough, levelOf } from "/client/web/pages/lobby/doors.js";
 import { currentOf, drawMine, drawPublic, drawWaiting, isAlreadyThere } from "/client/web/pages/lobby/rooms.js";
 import { LobbyPage } from "/client/web/pages/lobby/page.js";
@@ -76,6 +78,29 @@ test("the latest choices are kept, each once and the latest first", () => {
         stored = text;
         assertEqual(readChoices(GAMES), []);
     }
+});
+
+test("what is played next in a room is kept as the latest choices, and a rematch is no other choice", () => {
+    localStorage.clear();
+    const played = ({ seats = [ADA, AI], clock = null, ...description }) => {
+        const room = { seats, clock, match: { seats }, description: { options: {}, ...description } };
+        keepPlayed({ you: ADA, room });
+        return readChoices(GAMES).map((choices) => describeChoices(GAMES.find(({ id }) => id === choices.game), choices));
+    };
+    keepChoices(validChoices(CHESS, { game: "chess", opponent: "ai", level: "3", visibility: "unlisted" }));
+    const first = "Chess, level 3, White, only with the link";
+    assertEqual(played({ game: "chess", seats: [AI, ADA] }), [first]);
+    const hex = "Hex, without the swap rule, level 3, Black, only with the link";
+    assertEqual(played({ game: "hex", options: { swap: "no" }, seats: [AI, ADA] }), [hex, first]);
+    assertEqual(played({ game: "chess" }), [first, hex]);
+    const harder = { ...AI, level: 4 };
+    assertEqual(played({ game: "chess", seats: [ADA, harder] })[0], "Chess, level 4, White, only with the link");
+    assertEqual(played({ game: "chess", seats: [ADA, BEN], clock: "300+3" })[0], "Chess with a friend, 5+3, White");
+    assertEqual(played({ game: "hex", seats: [ADA, { ...ADA, name: "Mia" }], one_screen: true })[0], "Hex on one screen");
+    const minimax = { identity: "ai", kind: "ai", name: "CP", strategy: "minimax", depth: 5 };
+    assertEqual(played({ game: "chess", seats: [ADA, minimax] })[0], "Chess, MiniMax depth 5, White, only with the link");
+    const count = readChoices(GAMES).length;
+    assertEqual(played({ game: "hex", seats: [BEN, AI] }).length, count); // to watch is no choice
 });
 
 test("choices are described in one line", () => {

@@ -55,6 +55,23 @@ test("a bar has points in one form, and says now where the board shows an earlie
     assertEqual(textOf({ toMove: true, isPast: true, thinking: true }), "thinking now");
 });
 
+test("while a piece to take is chosen the bar has the question and, where that has no room, the turn", () => {
+    const player = { seat: 0, occupant: null, board: null, online: null, hands: {}, pieces: null, toMove: true, thinking: false, you: true, result: null };
+    const parent = document.createElement("div");
+    render(parent, drawPlayer({ ...player, prompt: "Take one of Black's men" }));
+    assertEqual([...parent.querySelectorAll(".turn > span")].map((span) => span.textContent), ["Take one of Black's men", "to move"]);
+});
+
+test("a bar says where an absent player is in the words of the log", () => {
+    const title = (online, away) => {
+        const player = { seat: 0, occupant: { name: "Ben" }, board: null, online, away, hands: {}, pieces: null, toMove: false, thinking: false, result: null };
+        const parent = document.createElement("div");
+        render(parent, drawPlayer(player));
+        return parent.querySelector(".presence").title;
+    };
+    assertEqual([title(true, "has gone"), title(false, "has gone"), title(false)], ["online", "has gone", "offline"]);
+});
+
 test("the question for a piece to take names its side and its noun", () => {
     const kinds = { b: { name: "black man", side: 1 }, s: { name: "stick" } };
     assertEqual([takeText({ kinds, seats: SEATS }, "b"), takeText({ kinds, seats: SEATS }, "s")], [
@@ -110,6 +127,15 @@ test("the row of a seat shows its clock and the player's name, whatever else sta
     parent.style.width = "374px";
     const side = parent.querySelector(".side").getBoundingClientRect();
     assertEqual(side.width, 30);
+    // A name that has room is not cut by a part of a pixel.
+    const seeds = { ...board, kinds: { 4: { name: "4 seeds", count: 4 } }, counted: "seed", stores: [["a1"], []], seats: [{ name: "South", colour: "#fff" }, SEATS[1]] };
+    render(parent, drawPlayer({ ...player, hands: {}, pieces: {}, board: seeds, occupant: { identity: "g", name: "Guest 8567" } }));
+    for (const width of [300, 374]) {
+        parent.style.width = `${width}px`;
+        const [who, name] = [".who", "bdi"].map((each) => parent.querySelector(each).getBoundingClientRect().width);
+        assertEqual([width, name - who < 0.02], [width, true]);
+    }
+    parent.style.width = "374px";
     const ai = { kind: "ai", level: 1, name: "AI level 1" };
     const men = Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`a${at}`, "m"]));
     render(parent, drawPlayer({ ...player, board: { ...board, counted: "piece" }, hands: {}, pieces: men, you: false, thinking: true, levels: ["Beginner"], occupant: ai }));

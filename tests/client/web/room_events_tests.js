@@ -50,6 +50,9 @@ test("an offer and its answer are logged, and the offerer is told of a refusal",
     ]);
     const agreed = { kind: "finished", match: "m", winner: null, how: "agreement", reason: "both sides agreed to it" };
     assertEqual(textsOf(agreed, { offers: [0] })[2], ["Ben accepted the draw", null]);
+    const resigned = { kind: "finished", match: "m", winner: 1, how: "resign", reason: "White resigned" };
+    assertEqual(textsOf(resigned).map(([line]) => line), Array(3).fill("Ben (Black) wins: Ada (White) resigned"));
+    assertEqual(textsOf(resigned, { seats: [CLEO, BEN] })[2][0], "Ben (Black) wins: Ada (White) resigned"); // who has left
 });
 
 test("a move without cells is told to the other side, in any game", () => {
@@ -183,9 +186,9 @@ test("a lost connection of the opponent is logged after a while, and so is their
     assertEqual(texts(), []);
     connect(false, false);
     wait();
-    assertEqual(texts(), ["Ben has no connection"]);
+    assertEqual(texts(), ["Ben has gone"]);
     connect(true, true);
-    assertEqual(texts(), ["Ben has no connection", "Ben is back"]);
+    assertEqual(texts(), ["Ben has gone", "Ben is back"]);
     app.session.status.state = "lost"; // the server has gone, and Ben's connection with it
     connect(true, false);
     wait();
@@ -199,7 +202,7 @@ test("a lost connection of the opponent is logged after a while, and so is their
     app.session.status.state = "open";
     wait();
     connect(true, true);
-    assertEqual(texts().slice(2), ["Ben has no connection", "Ben is back"]);
+    assertEqual(texts().slice(2), ["Ben has gone", "Ben is back"]);
     feedback.lines = feedback.lines.slice(0, 2);
     connect(true, false);
     connect(true, false, [1]);
@@ -210,7 +213,7 @@ test("a lost connection of the opponent is logged after a while, and so is their
     assertEqual(texts().slice(2), ["Ben is on another page of this server"]);
     connect(true, false);
     wait();
-    assertEqual(texts().slice(3), ["Ben has no connection"]);
+    assertEqual(texts().slice(3), ["Ben has gone"]);
     Object.assign(window, { setTimeout, clearTimeout });
 });
 

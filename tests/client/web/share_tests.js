@@ -19,7 +19,11 @@ async function invitation(respond, seats = [ADA, null]) {
             { t: "snapshot", room: "r", v: 9, seats, match: null },
         ].reduce(apply, follow(EMPTY_MODEL, "r"));
         const parent = document.createElement("div");
-        render(parent, new Invitation({ model, update() {} }, share).draw(model.room, () => null));
+        const card = await new Promise((resolve) => {
+            const app = { model, update: () => resolve(made) }; // called when what draws the code is there
+            const made = new Invitation(app, share);
+        });
+        render(parent, card.draw(model.room, () => null));
         return parent;
     } finally {
         window.fetch = fetch;

@@ -5,6 +5,7 @@
  */
 
 import { h } from "../../shell/elements.js";
+import { drawLargeShare } from "../../ui/large-share.js";
 import { Share, copyFrom } from "../../ui/share.js";
 
 /** The height of the frame that shows a lesson, in pixels. */
@@ -43,7 +44,7 @@ export class LessonSharing {
         return h(
             "section",
             { class: "card sharing", id: "sharing", "aria-label": "Share this lesson" },
-            h("div", { class: "links" }, this.#share.drawLarge()),
+            h("div", { class: "links" }, drawLargeShare(this.#share)),
             h("p", null, "To show the lesson in a page of your own, such as that of a course, paste this HTML. It sets no cookies."),
             this.#drawCode(title),
         );

@@ -1,12 +1,13 @@
 /**
  * The choices for a new match: their defaults, their text, and the latest ones, which the browser
- * keeps. Pure functions, except those that read and write the storage.
+ * keeps. Pure functions, except the one that reads the storage.
  *
  * @import {GameDescription} from "../../shell/api.js"
  * @import {Create} from "../../shell/protocol.js"
  */
 
 import { controlText } from "../../ui/clock/clock.js";
+import { readKept } from "../../ui/matches/kept.js";
 import { PERSONAS, STRATEGIES, aiFields, parseStrategy, sideName, strategyChoice } from "../../shell/words.js";
 
 /**
@@ -36,10 +37,6 @@ import { PERSONAS, STRATEGIES, aiFields, parseStrategy, sideName, strategyChoice
 export const MAX_NAME = 24;
 /** The number of choices that the lobby offers again with one click. */
 export const MAX_OFFERED = 3;
-/** The number of choices that the browser keeps, the latest first. */
-const MAX_KEPT = 12;
-/** The storage's key of the latest choices. */
-const STORAGE_KEY = "choices";
 
 /**
  * Valid choices for a game: the earlier ones where they are possible, otherwise the defaults.
@@ -218,42 +215,8 @@ export const VERBS = { friend: "Invite", ai: "Play", duel: "Watch", screen: "Pla
  * @returns {Choices[]}
  */
 export function readChoices(games) {
-    return readStored().flatMap((stored) => {
+    return /** @type {Partial<Choices>[]} */ (readKept()).flatMap((stored) => {
         const game = games.find(({ id }) => id === stored?.game);
         return game ? [validChoices(game, stored)] : [];
     });
-}
-
-/**
- * Keeps choices as the latest ones.
- * @param {Choices} choices
- */
-export function keepChoices({ start: _, help, door, ...rest }) {
-    const choices = { ...rest, ...(help && { help }), ...(door && rest.opponent === "ai" && { door }) };
-    const others = readStored().filter((stored) => !isSame(stored, choices));
-    try {
-        localStorage.setItem(STORAGE_KEY, JSON.stringify([choices, ...others].slice(0, MAX_KEPT)));
-    } catch {
-        // Without storage the choices last as long as the page.
-    }
-}
-
-/** @returns {Partial<Choices>[]} */
-function readStored() {
-    try {
-        const stored = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? "[]");
-        return Array.isArray(stored) ? stored.filter((entry) => typeof entry === "object" && entry !== null) : [];
-    } catch {
-        return [];
-    }
-}
-
-/**
- * @param {Partial<Choices>} a
- * @param {Choices} b
- */
-function isSame(a, b) {
-    const entries = (/** @type {Partial<Choices>} */ choices) =>
-        JSON.stringify(Object.entries({ ...choices, options: Object.entries(choices.options ?? {}).sort() }).sort());
-    return entries(a) === entries(b);
 }

@@ -15,7 +15,8 @@
 import { listGames, listLessons, listMatches } from "../../shell/api.js";
 import { CommandError } from "../../shell/connection.js";
 import { h } from "../../shell/elements.js";
-import { MAX_OFFERED, createCommand, keepChoices, readChoices, validChoices } from "./choices.js";
+import { MAX_OFFERED, createCommand, readChoices, validChoices } from "./choices.js";
+import { keepChoices } from "../../ui/matches/kept.js";
 import { choicesThrough, drawDoors, headingOf, opponentOf } from "./doors.js";
 import { drawGames, drawOffered } from "./games.js";
 import { drawLatest, drawLearn, drawTerminal } from "./inside.js";

@@ -357,6 +357,8 @@ const MEANINGS = Object.fromEntries([
 function drawStrategy(game, name, legend, value, pick, redraw) {
     const { strategy, depth } = parseStrategy(value) ?? { strategy: "", depth: null };
     const { titles, list } = knownStrategies(redraw);
+    // A character plays at random too, unless the game has none.
+    const offered = Object.entries(titles).filter(([key]) => game.levels === 0 || key !== "random" || key === strategy);
     const pickStrategy = (/** @type {Event} */ { currentTarget }) => {
         if (!(currentTarget instanceof HTMLSelectElement)) return;
         pick(strategyChoice(currentTarget.value, takesDepth(currentTarget.value, list) ? depth : null));
@@ -372,7 +374,7 @@ function drawStrategy(game, name, legend, value, pick, redraw) {
             h(
                 "select",
                 { name: `${name}-strategy`, onchange: pickStrategy },
-                Object.entries(titles).map(([key, title]) => h("option", { value: key, selected: key === strategy }, title)),
+                offered.map(([key, title]) => h("option", { value: key, selected: key === strategy }, title)),
             ),
         ),
         list && takesDepth(strategy, list)

@@ -3,6 +3,7 @@
  *
  * @import {App} from "../../shell/app.js"
  * @import {StoredMatch} from "../../shell/api.js"
+ * @import {Played, Substitution} from "../../shell/protocol.js"
  * @import {Content, VNode} from "../../shell/elements.js"
  * @import {Share} from "../../ui/share.js"
  * @import {AnalysedPly, MatchAnalysis} from "./analysis.js"
@@ -10,11 +11,13 @@
  */
 
 import { h } from "../../shell/elements.js";
+import { isolated } from "../../shell/isolation.js";
 import { drawGlassLink, drawMoves } from "../../ui/moves.js";
 import { drawRulesButton, drawSettingsButton } from "../../ui/sheets.js";
 import { drawFlip } from "../../ui/table.js";
 import {
     agoText,
+    numberedMove,
     optionsText,
     playersOfSeat,
     pointsText,
@@ -22,7 +25,6 @@ import {
     sentenceOf,
     sideColours,
     sideName,
-    substitutionText,
 } from "../../shell/words.js";
 import { SIGNS } from "./analysis.js";
 import { SPEEDS } from "./playback.js";
@@ -187,4 +189,16 @@ export function drawPrintHead(match) {
         h("p", { class: "print-title" }, `${match.title}: ${players}`),
         h("p", null, [result, match.length, date].filter(Boolean).join(" · ")),
     );
+}
+
+/**
+ * From which move on an AI or the player played the seat.
+ * @param {Substitution} substitution
+ * @param {Played[]} moves
+ */
+export function substitutionText({ ply, occupant }, moves) {
+    const from = ply < moves.length ? `from ${numberedMove(/** @type {Played} */ (moves[ply]), ply)} on` : "at the end";
+    return occupant.kept_for
+        ? `${isolated(occupant.name)} played for ${isolated(occupant.kept_for.name)} ${from}.`
+        : `${isolated(occupant.name)} was back ${from}.`;
 }

@@ -11,7 +11,7 @@
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
-import { claimReason, isBarred, isInviting, isOneScreen, mySeat, permits, playerName, resultSeat, viewerSeat } from "./viewer.js";
+import { claimReason, isBarred, isInviting, isOneScreen, mySeat, permits, playerName, playerWithSide, resultSeat, viewerSeat } from "./viewer.js";
 import { hasAi } from "../../ui/table.js";
 import { frozenText, occupantName, resultSentence } from "../../shell/words.js";
 
@@ -26,7 +26,7 @@ export function statusText(model, room) {
     if (isBarred(model) && isInviting(room)) return BARRED_TEXT;
     if (match?.over) {
         const mine = resultSeat(model);
-        return resultSentence(match.over, board, mine, mine !== null || isOneScreen(room) ? playerName.bind(null, room) : undefined);
+        return resultSentence(match.over, board, mine, (mine === null ? playerWithSide : playerName).bind(null, { ...room, seats: match.seats }));
     }
     if (room.frozen) return frozenText(room.frozen, match !== null);
     if (!match) {

@@ -33,7 +33,8 @@ export function drawAiForm(app, room, seat, expectAi) {
     };
     const drawLevel = (/** @type {number} */ level) =>
         h("option", { value: level, selected: level === defaultLevel }, `Level ${level} ${names[level - 1] ?? ""}`.trim());
-    const strategies = Object.entries(titles).map(([name, title]) =>
+    // Beside the characters, one of which plays at random too.
+    const strategies = Object.entries(titles).filter(([name]) => count === 0 || name !== "random").map(([name, title]) =>
         h("option", { value: strategyChoice(name), class: takesDepth(name, list) ? "takes-depth" : null }, title),
     );
     return h(

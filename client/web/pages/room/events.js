@@ -11,7 +11,7 @@ import { PAST } from "../../board/board.js";
 import { isolated } from "../../shell/isolation.js";
 import { apply, follow, headPly } from "../../shell/model.js";
 import { heldText } from "./held.js";
-import { isOneScreen, legalMoves, mySeat } from "./viewer.js";
+import { isOneScreen, legalMoves, mySeat, playerWithSide } from "./viewer.js";
 import { resultFor } from "../../ui/table.js";
 import { occupantName, plural, resultSentence, sideName } from "../../shell/words.js";
 
@@ -86,7 +86,7 @@ export function logLine(event, room, seat) {
             const [offerer] = room.offers;
             if (event.how === "agreement" && offerer !== undefined)
                 return `${subjectOf(room, 1 - offerer, seat)} accepted the draw`;
-            return resultSentence(event, board);
+            return resultSentence(event, board, null, playerWithSide.bind(null, { ...room, seats: room.match?.seats ?? room.seats }));
         }
         default:
             return null;

@@ -8,6 +8,7 @@
  * @import {Whereabouts} from "./events.js"
  */
 
+import { awayText } from "./away.js";
 import { playSound } from "./bell.js";
 import { setting } from "../../shell/settings.js";
 import { BARRED_TEXT } from "./actions.js";
@@ -22,8 +23,6 @@ import { occupantName, versus } from "../../shell/words.js";
 
 /** Maximum number of lines in the log; older lines are dropped. */
 const MAX_LOG_LINES = 100;
-/** Where a player is now, as the log says it. @type {Record<Whereabouts, string>} */
-const WHERE_TEXTS = { here: "is back", elsewhere: "is on another page of this server", gone: "has no connection" };
 /** A player counts as gone after this time without a connection, in milliseconds, because a reload is short. */
 const GONE_AFTER_MS = 4000;
 
@@ -39,6 +38,8 @@ export class RoomFeedback {
     #offer = -1;
     /** The match in which you have offered a draw last. @type {string | undefined} */
     #offeredIn;
+    /** What keeps the room's next games for the lobby. @type {Promise<typeof import("./played.js") | null> | null} */
+    #played = null;
     /** The timers of the seats whose players have just left the room. @type {Map<number, number>} */
     #timers = new Map();
     /** The seats of which the log says where the absent player is, and where. @type {Map<number, Whereabouts>} */
@@ -53,6 +54,14 @@ export class RoomFeedback {
     get hasOfferedDraw() {
         const { room } = this.#app.model;
         return room?.match != null && room.match.id === this.#offeredIn;
+    }
+
+    /**
+     * Where the player of a seat is who is not in the room.
+     * @param {number} seat
+     */
+    awayText(seat) {
+        return awayText(this.#app.model.room?.presence ?? null, seat);
     }
 
     stop() {
@@ -110,11 +119,26 @@ export class RoomFeedback {
      */
     onRoomChange(before, room) {
         if (before.match && !before.match.over && room.match?.over) void closeQuestions();
+        void this.#keepPlayed(before, room);
         for (const sound of soundsFor(before, room, viewerSeat(this.#app.model))) playSound(sound);
         if (room.match && !isOneScreen(room) && isTurnNew(before, room))
             notifyTurn(room.id, `${room.description?.title ?? ""}: ${versus(room.match.seats)}`);
         if (room.presence !== before.presence && room.presence)
             for (const { seat, where } of presenceChanges(before.presence, room.presence)) this.#onPresence(seat, where);
+    }
+
+    /**
+     * Keeps a game that is played next in the room for the lobby, with its first move. The module is
+     * loaded before it: after the move the player may go to the lobby at once.
+     * @param {Room} before
+     * @param {Room} room
+     */
+    async #keepPlayed(before, { match }) {
+        if (!match || match.number === 1) return;
+        const { model } = this.#app;
+        this.#played ??= import("./played.js").catch(() => null);
+        const played = await this.#played;
+        if (match.moves.length > 0 && before.match?.moves.length === 0) played?.keepPlayed(model);
     }
 
     /**
@@ -155,7 +179,7 @@ export class RoomFeedback {
     #writePresence(seat, where) {
         const { room } = this.#app.model;
         if (!room?.seats[seat]) return;
-        this.#addLine(room.v, `${occupantName(room.seats[seat])} ${WHERE_TEXTS[where]}`, Date.now());
+        this.#addLine(room.v, `${occupantName(room.seats[seat])} ${where === "here" ? "is back" : this.awayText(seat)}`, Date.now());
         this.#app.update();
     }
 

@@ -26,6 +26,8 @@ export class Invitation {
     #isBusy = false;
     /** The server's refusal of the name, or empty. */
     #refusal = "";
+    /** @type {typeof import("../../ui/large-share.js").drawLargeShare | undefined} */
+    #drawLarge;
     /** Whether the host's card has the field for a name: it stays while the card is there. */
     #asksName = false;
     /** Whether the host's name has just been saved. */
@@ -38,6 +40,14 @@ export class Invitation {
     constructor(app, share) {
         this.#app = app;
         this.#share = share;
+        void this.#loadLarge();
+    }
+
+    /** Loads what draws the QR code: the link's address arrives late too. */
+    async #loadLarge() {
+        const loaded = await import("../../ui/large-share.js").catch(() => null);
+        this.#drawLarge = loaded?.drawLargeShare;
+        this.#app.update();
     }
 
     /**
@@ -70,7 +80,7 @@ export class Invitation {
             this.#share.isLocal
                 ? null
                 : h("p", { class: "muted" }, `Send the link${this.#share.hasCode ? ", or let your friend scan the code" : ""}. The match starts ${starts}.`),
-            this.#share.drawLarge(),
+            this.#drawLarge?.(this.#share) ?? this.#share.draw("", true),
             this.#drawHostName(),
             h("p", { class: "muted" }, room.description?.visibility === "public" ? `Anyone in the lobby may take ${isOnlyOneFree ? "the other" : "a"} seat.` : "Only people with the link find this room."),
             permits(this.#app.model, "add_ai")

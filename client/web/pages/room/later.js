@@ -21,6 +21,7 @@ export const PARTS = {
     chat: () => load(import("./chat-extras.js"), "pages/room/chat-extras.css", "board/arrows.css"),
     clock: () => load(import("./clock.js"), "ui/clock/clock.css"),
     invitation: () => load(import("./invitation.js"), "pages/room/invitation.css"),
+    oneScreen: () => load(import("./one-screen.js")),
     opponent: () => load(import("./opponent.js"), "pages/room/opponent.css"),
     thinking: () => load(import("./thinking.js"), "ui/thinking/panel.css", "board/arrows.css", import("../../ui/thinking/panel.js")),
 };
@@ -48,6 +49,7 @@ export function neededParts(model, room) {
     const { match, seats, presence } = room;
     /** @type {PartName[]} */
     const needed = [];
+    if (isOneScreen(room)) needed.push("oneScreen");
     if (seats.includes(null) && room.frozen === null) {
         if (permits(model, "add_ai")) needed.push("aiForm");
         if (isInviting(room)) needed.push("invitation");

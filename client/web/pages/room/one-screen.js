@@ -1,7 +1,8 @@
 /**
  * A room in which one player plays both sides: the button that lets the board turn to the side to
- * move. The choice is kept in this browser.
+ * move. The choice is kept in this browser. The page loads this module for such a room.
  *
+ * @import {App} from "../../shell/app.js"
  * @import {VNode} from "../../shell/elements.js"
  * @import {Model, Room} from "../../shell/model.js"
  */
@@ -15,9 +16,31 @@ import { isOneScreen, mySeat } from "./viewer.js";
 /** The key of the choice in the browser's storage. */
 const KEY = "plyroom-turn-board";
 
-/** Whether the board turns to the side to move. */
-export function turnsBoard() {
-    return browserStorage()?.getItem(KEY) === "yes";
+export class OneScreen {
+    #app;
+    /** Whether the board turns to the side to move. */
+    #turns = browserStorage()?.getItem(KEY) === "yes";
+
+    /** @param {App} app */
+    constructor(app) {
+        this.#app = app;
+    }
+
+    /**
+     * The seat from whose side the board is drawn.
+     * @param {Room} room
+     */
+    side(room) {
+        return sideOfBoard(this.#app.model, room, this.#turns);
+    }
+
+    /** The button that switches the turning on and off. */
+    draw() {
+        return drawTurning(this.#turns, (turns) => {
+            this.#turns = turns;
+            this.#app.update();
+        });
+    }
 }
 
 /** @param {boolean} turns */
@@ -44,12 +67,11 @@ export function sideOfBoard(model, room, turns) {
 }
 
 /**
- * The button that switches the turning on and off.
  * @param {boolean} turns
  * @param {(turns: boolean) => void} onChange
  * @returns {VNode}
  */
-export function drawTurning(turns, onChange) {
+function drawTurning(turns, onChange) {
     const label = "Turn the board to the side to move";
     const change = () => {
         keepChoice(!turns);

@@ -10,6 +10,7 @@
  */
 
 import { asking } from "./actions.js";
+import { awayText } from "./away.js";
 import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
@@ -200,32 +201,22 @@ function drawGone(app, room, absence) {
  */
 function goneText(app, room, absence) {
     const viewerSeat = mySeat(app.model);
+    const away = (/** @type {number} */ each) => `${occupantName(room.seats[each])} ${awayText(room.presence, each)}.`;
     const seat = [0, 1].find((each) => each !== viewerSeat && absence.secondsLeft(each) !== null);
     if (seat === undefined || !room.match || room.match.over) return null;
     if (viewerSeat === null)
         return [0, 1]
             .filter((each) => absence.secondsLeft(each) !== null)
-            .map((each) => awayText(room, each))
+            .map(away)
             .join(" ");
-    const away = awayText(room, seat);
     if (CLAIMS.some(({ t }) => permits(app.model, t)))
-        return `${away}${permits(app.model, "claim_win") ? "" : " Your side cannot win any more."}`;
-    if (permits(app.model, "abort")) return `${away} You may abort the match.`;
+        return `${away(seat)}${permits(app.model, "claim_win") ? "" : " Your side cannot win any more."}`;
+    if (permits(app.model, "abort")) return `${away(seat)} You may abort the match.`;
     const seconds = absence.secondsLeft(seat) ?? 0;
     const isMyMove = legalMoves(room).length > 0;
     const left = seconds > 0 || !isMyMove ? `in ${seconds} s` : "";
     const when = [left, isMyMove ? "after your move" : ""].filter((condition) => condition !== "");
-    return `${away} You may claim the match ${when.join(" and ")}.`;
-}
-
-/**
- * Where the player of a seat is, who is not in the room: "Ada has gone."
- * @param {Room} room
- * @param {number} seat
- */
-function awayText(room, seat) {
-    const where = room.presence?.elsewhere.includes(seat) ? "is on another page of this server" : "has gone";
-    return `${occupantName(room.seats[seat])} ${where}.`;
+    return `${away(seat)} You may claim the match ${when.join(" and ")}.`;
 }
 
 /**

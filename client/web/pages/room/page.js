@@ -24,7 +24,6 @@ import { PARTS, Part, expectedParts, neededParts } from "./later.js";
 import { MissingParts } from "./missing.js";
 import { Muted, browserStorage } from "./muted.js";
 import { nameMarks } from "./names.js";
-import { drawTurning, sideOfBoard, turnsBoard } from "./one-screen.js";
 import { describePly, drawInfo, drawRefusal, drawStatus, pastText } from "./parts.js";
 import { RoomTabs } from "./tabs.js";
 import { SentMove } from "./sent-move.js";
@@ -48,8 +47,6 @@ export class RoomPage {
     /** The earlier ply that is shown; null shows the newest position. @type {number | null} */
     #shown = null;
     #isTurned = false;
-    /** Whether the board of a room for one screen turns to the side to move. */
-    #turnsBoard = turnsBoard();
     #sentMove;
     #missingParts;
     /** The time of the last change of who is there, for the countdown of a player who has gone. */
@@ -76,6 +73,8 @@ export class RoomPage {
     #wantsSeat = false;
     /** What the player must choose on the board to complete a move, or "". */
     #prompt = "";
+    /** The cell and the kind of the piece from the hand that the first part of a move has set. @type {[string, string] | null} */
+    #placed = null;
     /** @type {Hints | null} */
     #hints = null;
     /** Why the server refused the last line of chat. @type {string | null} */
@@ -98,6 +97,7 @@ export class RoomPage {
             chat: new Part(app, PARTS.chat, ({ ChatExtras }) => new ChatExtras(app)),
             clock: new Part(app, PARTS.clock, ({ RoomClock }) => new RoomClock(app, () => (document.title = this.title()))),
             invitation: new Part(app, PARTS.invitation, ({ Invitation }) => new Invitation(app, this.#share)),
+            oneScreen: new Part(app, PARTS.oneScreen, ({ OneScreen }) => new OneScreen(app)),
             opponent: new Part(app, PARTS.opponent, ({ Opponent }) => {
                 const opponent = new Opponent(app);
                 opponent.setGone(app.model.room?.presence?.gone_ms ?? [], this.#presenceAt_ms);
@@ -293,7 +293,7 @@ export class RoomPage {
         const shown = this.#shown ?? headPly(room);
         const isLive = this.#shown === null;
         this.#drawnPosition = room.views[shown] ?? this.#drawnPosition;
-        const side = sideOfBoard(this.#app.model, room, this.#turnsBoard);
+        const side = this.#parts.oneScreen.shown?.side(room) ?? mySeat(this.#app.model);
         const bottom = this.#isTurned ? 1 - (side ?? 0) : (side ?? 0);
         const sentMove = isLive ? this.#sentMove.move : null;
         const scene = board && {
@@ -313,8 +313,9 @@ export class RoomPage {
             bottom,
             play: (move) => void this.#play(move),
             announce: (text) => this.#app.announce(text),
-            prompt: (text) => {
+            prompt: (text, placed) => {
                 this.#prompt = text;
+                this.#placed = placed;
                 this.#app.update();
             },
             overlay: [invitation.shown?.draw(room, (seat) => this.#drawAiForm(room, seat), this.#parts.clock.shown?.controlOf(room)), thinking.shown?.drawBar(room, this.#shown, bottom)],
@@ -340,6 +341,7 @@ export class RoomPage {
         const ply = headPly(room);
         const toMove = isRunning && room.views[ply]?.turn === seat;
         const { thoughts } = room;
+        const position = this.#countedPosition(room);
         // Without a connection nobody knows who is there.
         const presence = this.#app.session.status.state === "open" ? room.presence : null;
         return {
@@ -349,8 +351,9 @@ export class RoomPage {
             board: room.description?.view ?? null,
             levels: room.description?.level_names,
             online: presence ? (presence.seats[seat] ?? null) : null,
-            hands: (room.match ? this.#drawnPosition : room.start)?.hands ?? {},
-            pieces: (room.match ? this.#drawnPosition?.pieces : null) ?? null,
+            away: this.#feedback?.awayText(seat),
+            hands: position?.hands ?? {},
+            pieces: (room.match && position?.pieces) || null,
             toMove,
             isPast: this.#shown !== null,
             thinking:
@@ -368,6 +371,21 @@ export class RoomPage {
         };
     }
 
+    /**
+     * The position that the bars count: with the piece that the first part of a move has set, also while
+     * the whole move is on its way.
+     * @param {Room} room
+     */
+    #countedPosition(room) {
+        const position = room.match ? this.#drawnPosition : room.start;
+        const { move } = this.#sentMove;
+        const placed = move ? move.path[1] && move.path[0] === move.ghost?.[0] && move.ghost : this.#placed;
+        if (!position || !placed || this.#shown !== null) return position;
+        const { pieces, hands } = position;
+        const [cell, kind] = placed;
+        return { ...position, pieces: { ...pieces, [cell]: kind }, hands: { ...hands, [kind]: (hands?.[kind] ?? 1) - 1 } };
+    }
+
     /** @param {Room} room */
     #drawState(room) {
         const over = room.match?.over ?? null;
@@ -375,10 +393,6 @@ export class RoomPage {
         const seat = viewerSeat(this.#app.model);
         const result = over && resultFor(over, seat ?? over.winner ?? 0);
         const back = () => this.#showPly(headPly(room));
-        const turn = (/** @type {boolean} */ turns) => {
-            this.#turnsBoard = turns;
-            this.#app.update();
-        };
         const past = this.#shown;
         const text = past !== null ? pastText(room, past) : this.#sentMove.text() || this.#prompt || statusText(this.#app.model, room);
         return h(
@@ -396,7 +410,7 @@ export class RoomPage {
                         ? h("button", { key: "back", class: "small to-live", onclick: back }, "Back to the match")
                         : [
                               drawBell(() => this.#app.update()),
-                              isOneScreen(room) && this.#canTurnBoard(room) ? drawTurning(this.#turnsBoard, turn) : null,
+                              this.#canTurnBoard(room) && this.#parts.oneScreen.shown?.draw(),
                               this.#canTurnBoard(room) ? drawFlip(() => this.#turnBoard()) : null,
                           ],
                 ),

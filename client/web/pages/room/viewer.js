@@ -84,6 +84,17 @@ export function playerName(room, seat) {
 }
 
 /**
+ * A player with the side, for those who watch: "Ada (White)". On one screen the name is enough.
+ * @param {Room} room
+ * @param {number} seat
+ */
+export function playerWithSide(room, seat) {
+    const name = playerName(room, seat);
+    const side = sideName(room.description?.view, seat);
+    return name === side || isOneScreen(room) ? name : `${name} (${side})`;
+}
+
+/**
  * Whether the host keeps the seats of the room for others: you may watch, but not sit here.
  * @param {Model} model
  */

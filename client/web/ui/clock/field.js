@@ -8,7 +8,7 @@
 
 import { h } from "../../shell/elements.js";
 import { loadStyleSheet } from "../../shell/style-sheets.js";
-import { sentence } from "../../shell/words.js";
+import { plural, sentence } from "../../shell/words.js";
 import { controlText } from "./clock.js";
 
 /** The usual controls, in two rows; null is no clock. @type {(string | null)[][]} */
@@ -118,7 +118,7 @@ export class ClockField {
         const value = this.#isOther ? OTHER : (this.#chosen ?? "");
         const pick = (/** @type {Event} */ { currentTarget }) =>
             currentTarget instanceof HTMLSelectElement && this.#pick(currentTarget.value);
-        const entries = [...USUAL.flat().map((control) => [control ?? "", titleOf(control)]), [OTHER, "Other…"]];
+        const entries = [...USUAL.flat().map((control) => [control ?? "", wordsOf(control)]), [OTHER, "Other…"]];
         return [
             h(
                 "label",
@@ -137,6 +137,16 @@ export class ClockField {
             this.#refusal ? h("p", { class: "field-error", role: "alert", key: "refusal", id }, this.#refusal) : null,
         ];
     }
+}
+
+/**
+ * A usual control in words, for a list without room to explain "3+2": "3 minutes + 2 s a turn".
+ * @param {string | null} control
+ */
+function wordsOf(control) {
+    if (control === null) return titleOf(control);
+    const [base_s, gain_s] = control.split("+").map(Number);
+    return plural(base_s / 60, "minute") + (gain_s ? ` + ${gain_s} s a turn` : "");
 }
 
 /** @param {string | null} control */
