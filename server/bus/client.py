@@ -33,22 +33,29 @@ class _Client(aiomqtt.Client):
     """An MQTT client that never registers a closed socket with the event loop.
 
     aiomqtt registers it in the loop's next turn. If paho has closed the socket by then, its file
-    descriptor is bad, or belongs to another connection.
+    descriptor is bad, or belongs to another connection. A socket that the broker has reset is still
+    open when uvloop has closed its handle already.
     """
 
     def _on_socket_register_write(
         self, client: PahoClient, userdata: object, sock: "SocketLike"
     ) -> None:
+        def end_with(error: Exception) -> None:
+            if not self._disconnected.done():
+                self._disconnected.set_exception(error)
+
         def write() -> None:
             try:
                 client.loop_write()
             except Exception as error:
-                if not self._disconnected.done():
-                    self._disconnected.set_exception(error)
+                end_with(error)
 
         def register() -> None:
             if sock is client.socket() and sock.fileno() >= 0:
-                self._loop.add_writer(sock.fileno(), write)
+                try:
+                    self._loop.add_writer(sock.fileno(), write)
+                except RuntimeError:
+                    end_with(aiomqtt.MqttError("the broker has reset the connection"))
 
         try:
             asyncio.get_running_loop()

@@ -348,6 +348,34 @@ async def test_a_socket_that_is_closed_at_once_leaves_no_writer(tmp_path: Path) 
     assert failures == []
 
 
+async def test_a_link_reconnects_after_a_reset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A message to a broker whose reset uvloop has seen before paho is sent once the link is back.
+
+    The log has no traceback.
+    """
+    recorder = Recorder()
+    async with (
+        mosquitto(tmp_path) as broker,
+        open_link(broker.address, "a", f"{ROOT}/nodes/a") as link,
+    ):
+        link.subscribe("t", recorder, include_own=True)
+        await until(lambda: link.is_up)
+
+        def refuse(*_: object) -> None:
+            monkeypatch.undo()
+            raise RuntimeError("unable to perform operation; the handler is closed")
+
+        monkeypatch.setattr(asyncio.get_running_loop(), "add_writer", refuse)
+        link.publish("t", b"kept", reliable=True)
+        await until(lambda: b"kept" in recorder.payloads)
+        assert link.counts.connected == 2
+    output = "".join(capsys.readouterr())
+    assert "Traceback" not in output
+    assert "broker link failed" not in output
+
+
 async def test_a_link_reconnects_after_its_name_was_taken(tmp_path: Path) -> None:
     """A link that the broker drops because another client has its name reconnects."""
     async with (
