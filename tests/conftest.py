@@ -190,9 +190,9 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: TimeLimit) -> None:
     test has opened may wait for ever for a browser that hangs. The other processes of a parallel
     run, and a new one, do the rest.
     """
-    faulthandler.dump_traceback_later(
-        settings.timeout + END_S, exit=True, file=item.config.stash[STDERR]
-    )
+    if not item.config.getoption("usepdb"):
+        end_s = settings.timeout + END_S
+        faulthandler.dump_traceback_later(end_s, exit=True, file=item.config.stash[STDERR])
 
 
 @pytest.hookimpl(tryfirst=True)
