@@ -427,7 +427,8 @@ class Transcript:
             if model.claim is not None:
                 self._output.report(f"You may claim a draw ({model.claim}): type claim.")
             state = words.position_text(words.board_of(model), model.view)
-            text = "Your move (or help)" if self._output.interactive else state
+            again = " again" if words.moves_again(model) else ""
+            text = f"Your move{again} (or help)" if self._output.interactive else state
             self._output.prompt(text, clocks=self._times)
         elif self._output.interactive and not _precedes_turn(model):
             self._output.prompt(words.waiting_text(model), is_waiting=True, clocks=self._times)

@@ -320,7 +320,17 @@ def waiting_text(model: Model) -> str:
     turn = model.view.turn if model.view is not None else None
     if turn is None or turn == model.my_seat:
         return "help or quit"
-    return f"{player_name(model, turn)} is to move (or help)"
+    verb = "moves again" if moves_again(model) else "is to move"
+    return f"{player_name(model, turn)} {verb} (or help)"
+
+
+def moves_again(model: Model) -> bool:
+    """Whether the side to move has made the last move too, as some games allow."""
+    match = model.match
+    if match is None or model.view is None or not match.moves:
+        return False
+    ply = len(match.moves) - 1
+    return model.view.turn == seat_of(match.moves[ply], ply)
 
 
 def room_title(model: Model) -> str:

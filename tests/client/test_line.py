@@ -666,6 +666,30 @@ def test_a_move_from_another_terminal_of_this_player_ends_the_prompt() -> None:
     assert run.data.endswith("Your move (or help) > \n1. Crosses: b2\nBob is to move (or help) > ")
 
 
+def test_a_side_that_moves_again_is_told_so() -> None:
+    """A last seed in one's own store gives the move after it, to either side."""
+    room = FakeRoom("kalah", seats=(MySeat(), OpenSeat()))
+    lines = TypedLines()
+
+    async def other_player(mode: LineMode) -> None:
+        await asyncio.sleep(1)
+        await room.act(BOB, Sit(id="1", seat=1))
+        for ply, (actor, move) in enumerate(((ADA, "c1"), (ADA, "a1"), (BOB, "d2"), (BOB, "a2"))):
+            await asyncio.sleep(1)
+            await room.act(actor, Move(id=str(ply + 2), ply=ply, move=move))
+        await asyncio.sleep(1)
+        lines.type("q")
+
+    run = play(room, lines, interactive=True, other_player=other_player)
+    asked = re.findall(r"(?:Your move|Bob) ?[a-z ]*\(or help\)", run.data)
+    assert list(dict.fromkeys(asked)) == [
+        "Your move (or help)",
+        "Your move again (or help)",
+        "Bob is to move (or help)",
+        "Bob moves again (or help)",
+    ]
+
+
 def test_a_spectator_is_not_asked_to_answer_an_offer() -> None:
     """The offer is printed without the request to accept or decline it."""
     room = FakeRoom(seats=(OpenSeat(), OpenSeat()), host=BOB)

@@ -108,13 +108,13 @@ def play_by_typing(screen: Screen, max_moves: int) -> int:
     """Types up to `max_moves` moves that the terminal lists; returns their number."""
     played = 0
     while played < max_moves:
-        prompt = screen.expect_one("Your move (or help)", OVER)
+        prompt = screen.expect_one("Your move", OVER)
         if prompt == OVER:
             break
         screen.type("moves")
         screen.expect("Moves: ")
         tokens = screen.expect("\n").strip().split(", ")
-        screen.expect("Your move (or help)")
+        screen.expect("Your move")
         screen.type(tokens[(7 * played) % len(tokens)])
         played += 1
     return played

@@ -475,6 +475,7 @@ async def test_an_evening_goes_on_on_one_screen_and_against_the_computer(
         await expect(ada.page.locator(".matches .winner").first).to_have_text("Mia")
         await ada.page.goto(room)
         await ada.play("d2")
+        await ada.until("localStorage.getItem('choices').includes('connect-four')")
         await resign(ada)
         await ada.go_to_lobby()
         again = ada.page.locator(".offered .what").first

@@ -48,10 +48,10 @@ TYPED = (
 #: The most moves that a person types before resigning; `make test-long` plays all games to the end.
 MOVES = 12
 #: The page's status after a match.
-RESULT = re.compile(r"^(Draw|You (won|lost)|\w+ wins?)( \u2212?\d+ to \u2212?\d+)?: ")
+RESULT = re.compile(r"^(Draw|You (won|lost)|[^:]+ wins?)( \u2212?\d+ to \u2212?\d+)?: ")
 #: The line on the terminal after a match.
 RESULT_LINE = re.compile(
-    r"^(Draw|You (won|lost)|[\w ]+ wins?)( -?\d+ to -?\d+)?: .+\.$", re.MULTILINE
+    r"^(Draw|You (won|lost)|[^:\n]+ wins?)( -?\d+ to -?\d+)?: .+\.$", re.MULTILINE
 )
 
 
@@ -230,7 +230,7 @@ async def test_a_person_plays_the_ai_on_a_terminal(
         watching = asyncio.create_task(assert_sees_the_end(kim, game, room))
         played = await asyncio.to_thread(play_by_typing, screen, moves)
         is_long = played == moves
-        if is_long and screen.expect_one("Your move (or help)", OVER) != OVER:
+        if is_long and screen.expect_one("Your move", OVER) != OVER:
             screen.type("resign yes")
         await watching
         screen.type("quit")

@@ -88,7 +88,18 @@ test("at the start the status says what a press does, where the board does not s
     const lines = { "-": { name: "line", shape: "line" } };
     assertEqual(status(lines, []), "Your turn: press between two dots");
     assertEqual(status({ s: { name: "stick", shape: "stick" } }, []), "Your turn: a press takes to the row's end");
-    assertEqual([status(lines, [{ move: "a" }]), status({ x: { name: "cross" } }, [])], ["Your turn", "Your turn"]);
+    assertEqual([status(lines, [{ move: "a" }]), status({ x: { name: "cross" } }, [])], ["Your turn again", "Your turn"]);
+});
+
+test("the status says that the side moves again which made the last move", () => {
+    const status = (moves, turn) => {
+        const state = roomWith({ may: [], match: { moves } });
+        const room = { ...state.room, views: { [moves.length]: { turn } } };
+        return statusText({ ...state, room }, room);
+    };
+    const [a, b, again] = [{ move: "a" }, { move: "b" }, { move: "c", seat: 1 }];
+    assertEqual([status([a], 1), status([a, b], 0)], ["Ben to move", "Your turn"]);
+    assertEqual([status([a], 0), status([a, b], 1), status([a, b, again], 1)], ["Your turn again", "Ben moves again", "Ben moves again"]);
 });
 
 test("the status names the player, and on one screen the side of a player without a name", () => {

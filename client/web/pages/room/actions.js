@@ -12,6 +12,7 @@ import { h } from "../../shell/elements.js";
 import { icon } from "../../shell/icons.js";
 import { headPly } from "../../shell/model.js";
 import { claimReason, isBarred, isInviting, isOneScreen, mySeat, permits, playerName, playerWithSide, resultSeat, viewerSeat } from "./viewer.js";
+import { seatOf } from "../../ui/moves.js";
 import { hasAi } from "../../ui/table.js";
 import { frozenText, occupantName, resultSentence } from "../../shell/words.js";
 
@@ -33,10 +34,12 @@ export function statusText(model, room) {
         const free = seats.filter((occupant) => occupant === null).length;
         return ["", mySeat(model) === null ? "A seat is free" : "Waiting for a second player", "Two seats are free"][free] ?? "";
     }
-    const turn = room.views[headPly(room)]?.turn;
+    const ply = headPly(room);
+    const turn = room.views[ply]?.turn;
     if (turn == null) return "";
-    if (turn === viewerSeat(model)) return `Your turn${headPly(room) === 0 ? pressText(board) : ""}`;
-    if (seats[turn]?.kind !== "ai") return `${playerName(room, turn)} to move`;
+    const again = ply > 0 && seatOf(match.moves, ply - 1) === turn;
+    if (turn === viewerSeat(model)) return `Your turn${again ? " again" : ply === 0 ? pressText(board) : ""}`;
+    if (seats[turn]?.kind !== "ai") return `${playerName(room, turn)} ${again ? "moves again" : "to move"}`;
     return `${occupantName(seats[turn])} ${doing(room.thoughts[headPly(room)])}`;
 }
 

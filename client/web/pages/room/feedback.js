@@ -138,7 +138,9 @@ export class RoomFeedback {
         const { model } = this.#app;
         this.#played ??= import("./played.js").catch(() => null);
         const played = await this.#played;
-        if (match.moves.length > 0 && before.match?.moves.length === 0) played?.keepPlayed(model);
+        // The start and the first move may arrive together.
+        const isFirst = before.match && (before.match.number < match.number || before.match.moves.length === 0);
+        if (match.moves.length > 0 && isFirst) played?.keepPlayed(model);
     }
 
     /**
