@@ -12,7 +12,7 @@ CLIENT = ClientFiles(client_folder())
 #: What every page loads, in bytes with gzip: browsers accept brotli over HTTPS only.
 SHELL_BYTES = 25_000
 #: What the first load of a page may take, the shell included, in bytes with gzip.
-PAGE_BYTES = 68_100
+PAGE_BYTES = 68_200
 #: The same for a room: without the parts that it does not show, and with those of one kind.
 ROOM_BYTES = 63_000
 ROOM_WITH_PART_BYTES = {
@@ -55,7 +55,7 @@ def test_a_match_in_a_frame_is_small() -> None:
 
 @pytest.mark.parametrize("page", CLIENT.pages, ids=lambda page: page.path)
 def test_the_first_load_of_a_page_is_small(page: ClientPage) -> None:
-    """The first load of any page takes at most 68.1 kB, compressed."""
+    """The first load of any page takes at most 68.2 kB, compressed."""
     assert bundle_of(APP) in page.bundles
     assert gzip_bytes(files_of(page)) <= PAGE_BYTES
 

@@ -342,6 +342,15 @@ async def test_a_move_is_taken_back_a_draw_is_declined_and_agreed_and_rules_are_
             log = person.page.locator(".chat .event")
             await expect(log.filter(has_text="declined the draw")).to_have_count(1)
             await expect(log.filter(has_text="accepted the draw")).to_have_count(1)
+        # What is said of one room is not shown over the next page.
+        await ada.button("Offer a rematch").click()
+        await bob.button("Decline").tap()
+        await expect(
+            ada.page.locator(".toast", has_text="rematch offer was declined")
+        ).to_be_visible()
+        await ada.go_to_lobby()
+        await expect(ada.page.locator(".game-card").first).to_be_visible()
+        assert await ada.page.locator(".toast").count() == 0
 
 
 async def test_after_a_killed_server_returns_the_match_continues_without_a_reload(

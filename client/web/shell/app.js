@@ -53,7 +53,7 @@ export class App {
     /** Whether the page shows all changes; otherwise a draw is scheduled. */
     #isDrawn = true;
     #announcement = "";
-    /** @type {{key: number, text: string, button: Content}[]} */
+    /** @type {{key: number, text: string, button: Content, staysOpen: boolean}[]} */
     #toasts = [];
     #toastCount = 0;
     /** The module of the bar about other rooms, once there has been a notification. @type {typeof import("./waiting.js") | null} */
@@ -241,7 +241,7 @@ export class App {
      */
     toast(text, staysOpen = false, button) {
         const key = this.#toastCount++;
-        this.#toasts = [...this.#toasts.filter((toast) => toast.text !== text), { key, text, button }].slice(-MAX_TOASTS);
+        this.#toasts = [...this.#toasts.filter((toast) => toast.text !== text), { key, text, button, staysOpen }].slice(-MAX_TOASTS);
         if (!staysOpen) setTimeout(() => this.dismiss(key), TOAST_MS);
         this.update();
         return key;
@@ -285,6 +285,8 @@ export class App {
     #route() {
         const wasInRoom = this.#isInRoom;
         this.#isInRoom = location.pathname.startsWith(this.#roomPath);
+        // What is said of one room is not of the next page.
+        if (wasInRoom && !this.#isInRoom) this.#toasts = this.#toasts.filter(({ staysOpen }) => staysOpen);
         this.#openPage();
         if (wasInRoom) this.#readWaiting();
     }

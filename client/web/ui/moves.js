@@ -18,13 +18,14 @@ import { moveNumber, moveText, numberedMove } from "../shell/words.js";
  * @property {string[]} sides the names of both sides, for screen readers
  * @property {string[]} [colours] the colours of both sides, shown where the sides do not alternate
  * @property {(ply: number) => {sign: string, word: string} | null} [markOf] the mark of the move after a ply
+ * @property {string} [goal] the goal of the game, for a match without moves
  */
 
 /**
  * @param {Moves} list
  * @returns {VNode}
  */
-export function drawMoves({ moves, shown, go, sides, colours = [], markOf = () => null }) {
+export function drawMoves({ moves, shown, go, sides, colours = [], markOf = () => null, goal = "" }) {
     const alternate = moves.every(({ seat }) => seat == null);
     const rows = rowsOf(moves).map((plies) => {
         const cells = plies.flatMap((ply) => [
@@ -34,7 +35,7 @@ export function drawMoves({ moves, shown, go, sides, colours = [], markOf = () =
         const hasTwoNumbers = plies.length > 1 && !sharesNumber(moves, plies, plies[1] ?? 0);
         return h("li", { key: plies[0], class: hasTwoNumbers ? "two-numbers" : "" }, cells);
     });
-    const empty = h("p", { class: "muted empty" }, "No move yet");
+    const empty = h("p", { class: "muted empty" }, `No move yet. ${goal}`);
     return h(
         "div",
         { class: "moves", role: "group", "aria-label": "Moves", tabindex: 0 },

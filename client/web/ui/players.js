@@ -104,7 +104,7 @@ function drawCount({ kinds, counted, stores }, seat, pieces) {
     const count = stores?.length
         ? (stores[seat] ?? []).reduce((sum, cell) => sum + (kinds[pieces[cell] ?? ""]?.count ?? 0), 0)
         : Object.values(pieces).filter((kind) => kinds[kind]?.side === seat).length;
-    return h("span", { class: "count" }, plural(count, counted));
+    return h("span", { class: "count" }, stores?.length ? `store ${count}` : plural(count, counted));
 }
 
 /**

@@ -2,7 +2,7 @@ import "/client/web/glass/drawing/overview.js";
 import { initialCamera, isWhole, leastText, reveal, sidesWithMore } from "/client/web/glass/drawing/camera.js";
 import { toSvg } from "/client/web/glass/viewer/export.js";
 import { stateAt } from "/client/web/glass/trace/search-state.js";
-import { nodeAt, placeIcicle, visitedPart } from "/client/web/glass/drawing/icicle.js";
+import { nodeAt, placeIcicle, scaleTexts, visitedPart } from "/client/web/glass/drawing/icicle.js";
 import { layOut } from "/client/web/glass/drawing/layout.js";
 import { drawOutline } from "/client/web/glass/drawing/outline.js";
 import { itemMeasure } from "/client/web/glass/drawing/shapes.js";
@@ -329,4 +329,13 @@ test("an exported picture has the look of the drawing in light colours, and need
             drawn.forEach((part, i) => assertEqual([part.outerHTML, look(exported[i])], [part.outerHTML, look(part)]));
             assertEqual(exported.filter((part) => part.hasAttribute("class")).length, 0);
         }
+});
+
+test("the ends of the scale say win and loss where the nodes do", () => {
+    const ends = (head) => {
+        const { low, high } = scaleTexts({ head }, { low: -29_990, middle: 0, high: 29_997 });
+        return [low, high];
+    };
+    assertEqual(ends({ game: "chess", evaluator: "estimate" }), ["loss", "win"]);
+    assertEqual([ends({ game: "", evaluator: "estimate" }), ends({ game: "chess", evaluator: "zero" })], [["−29990", "29997"], ["−29990", "29997"]]);
 });

@@ -29,7 +29,7 @@ test("a bar counts the seeds in the side's stores, and no others", () => {
     const kinds = { 5: { name: "5 seeds", count: 5 }, 7: { name: "7 seeds", count: 7 } };
     const more = { counted: "seed", stores: [["south"], ["north"]] };
     const text = (seat) => barOf(seat, kinds, { a1: "5", south: "7" }, more).querySelector(".count")?.textContent;
-    assertEqual([text(0), text(1)], ["7 seeds", "0 seeds"]);
+    assertEqual([text(0), text(1)], ["store 7", "store 0"]);
 });
 
 test("a bar shows the chess pieces by which the side is ahead", () => {

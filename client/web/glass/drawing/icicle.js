@@ -5,7 +5,7 @@
  * @import {SearchTrace} from "../trace/trace.js"
  */
 
-import { numberText } from "../text/notation.js";
+import { limitText, numberText } from "../text/notation.js";
 
 /** The places of all nodes of a trace. `rows[ply]` has the rows of a level, from left to right. @typedef {{count: number, starts: Float64Array, widths: Float64Array, rows: number[][]}} Icicle */
 /**
@@ -111,12 +111,13 @@ export function scaleOf(trace) {
 }
 
 /**
- * The ends and the middle of a scale as texts.
+ * The ends and the middle of a trace's scale as texts.
+ * @param {SearchTrace} trace
  * @param {Scale} scale
  */
-export function scaleTexts({ low, middle, high }) {
+export function scaleTexts(trace, { low, middle, high }) {
     // A single value shows one end only; without a value both ends are infinite.
     const hasLow = low < Math.max(high, 0);
     const hasHigh = high > Math.min(low, 0);
-    return { low: hasLow ? numberText(low) : "", middle: numberText(middle), high: hasHigh ? numberText(high) : "" };
+    return { low: hasLow ? limitText(trace, low) : "", middle: numberText(middle), high: hasHigh ? limitText(trace, high) : "" };
 }

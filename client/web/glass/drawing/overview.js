@@ -143,7 +143,7 @@ export class GlassOverview extends HTMLElement {
     /** The colours and what they mean. */
     #drawScale() {
         const { trace } = /** @type {OverviewScene} */ (this.#scene);
-        const { low, middle, high } = scaleTexts(this.#scale);
+        const { low, middle, high } = scaleTexts(trace, this.#scale);
         const root = trace.count > 0 ? trace.kind(0) : "max";
         const players = root.startsWith("p") ? [`bad for ${root}`, `good for ${root}`] : ["good for MIN", "good for MAX"];
         return h(

@@ -7,7 +7,7 @@
  */
 
 import { plural } from "../../shell/words.js";
-import { countText, endingText, intervalText, numberText, relationOf, sideText, valueText, windowText } from "./notation.js";
+import { countText, endingText, intervalText, limitText, numberText, relationOf, sideText, valueText, windowText } from "./notation.js";
 import { SHAPE_DIGITS } from "./measures.js";
 
 /**
@@ -100,7 +100,7 @@ function runningText(trace, state, row) {
 function noteText(trace, state, row, view) {
     if (trace.kind(row) === "leaf" || trace.reason(row) === "chosen") return "";
     if (state.isLeft(row) && trace.reason(row) === "table") return "table";
-    if (view === "window") return trace.isWindowed ? windowText(state.window(row)) : "";
+    if (view === "window") return trace.isWindowed ? `(${state.window(row).map((end) => limitText(trace, end)).join(", ")})` : "";
     return hasInterval(trace, row) ? intervalText(state.interval(row)) : "";
 }
 

@@ -50,10 +50,26 @@ const MAX_PLIES = 1000;
  * @param {number} row
  */
 export function endingText(trace, row) {
-    const value = trace.value(row);
+    return endingOf(trace, trace.value(row));
+}
+
+/**
+ * @param {SearchTrace} trace
+ * @param {Value} value
+ */
+function endingOf(trace, value) {
     if (trace.head.game === "" || trace.head.evaluator !== "estimate" || typeof value !== "number") return null;
     if (Math.abs(value) > WIN || Math.abs(value) <= WIN - MAX_PLIES) return null;
     return value > 0 ? "win" : "loss";
+}
+
+/**
+ * A limit of values in a drawing: a number, or "win" and "loss" as the nodes have it.
+ * @param {SearchTrace} trace
+ * @param {number} value
+ */
+export function limitText(trace, value) {
+    return endingOf(trace, value) ?? numberText(value);
 }
 
 /**

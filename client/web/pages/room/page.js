@@ -440,7 +440,7 @@ export class RoomPage {
             "section",
             { class: "card move-card", "aria-label": "Moves" },
             drawStepper({ shown, head, go }),
-            drawMoves({ moves: room.match?.moves ?? [], shown, go, sides, colours }),
+            drawMoves({ moves: room.match?.moves ?? [], shown, go, sides, colours, goal: room.description?.goal }),
             room.match && allowsHelp(room) && permits(this.#app.model, "see_thinking")
                 ? drawGlassLink(room.match.id, shown)
                 : null,
