@@ -69,15 +69,14 @@ async def test_a_full_disk_is_reported_and_recovers_without_a_restart(
     # A symbolic link, so that the file of the server's standard error is not on that disk.
     data.symlink_to(small_disk, target_is_directory=True)
     async with (
-        serving(data, workers=1, ai_duel_pace_ms=0, **NO_RATE_LIMITS) as server,
+        serving(data, workers=1, ai_duel_pace_ms=100, **NO_RATE_LIMITS) as server,
         raw_socket(server.port) as raw,
     ):
         await raw.hello()
         async with connect(server.url) as ada, connect(server.url) as bob:
             room = await make_room(ada, "tic-tac-toe")
-            duel = await make_room(
-                ada, "sticks", {"rows": "9-9-9-9-9-9"}, (AiSeat(level=1), AiSeat(level=1))
-            )
+            # A match that goes on while a busy machine fills the disk.
+            duel = await make_room(ada, "breakthrough", {}, (AiSeat(level=1), AiSeat(level=1)))
             await bob.command(CommandFrame(room, Sit(id="sit", seat=1)))
             ballast = fill(small_disk)
             chats = [CommandFrame(room, Chat(id=f"c{n}", text="x" * 400)) for n in range(60)]
