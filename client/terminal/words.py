@@ -143,8 +143,10 @@ def result_text(
         return f"You {verb}{points_text(over, my_seat)}: {reason}."
     if over.winner is not None:
         side = side_name(board, over.winner)
-        for seat, player in enumerate(names):
-            reason = reason.replace(side_name(board, seat), player, 1)
+        # A player may have the name of a side: both sides are found before a name is put in.
+        for seat in range(len(names)):
+            reason = reason.replace(side_name(board, seat), chr(seat), 1)
+        reason = reason.translate(dict(enumerate(names)))
         name = names[over.winner] if names else side
         verb = "win" if name == side and side.endswith("s") else "wins"
         return f"{name} {verb}{points_text(over, over.winner)}: {reason}."

@@ -419,12 +419,17 @@ def test_a_result_names_the_winner_and_the_reason(over: MatchResult, text: str) 
 
 
 def test_who_watches_reads_the_result_with_the_names_of_the_players() -> None:
-    """On one screen, and where both players have one name, the sides tell them apart."""
+    """On one screen, and where both players have one name, the sides tell them apart; a player may
+    have the name of the other side."""
     board = CONNECT_FOUR.description.view if CONNECT_FOUR.description else None
     names = ("Ann (Red)", "Ben (Yellow)")
     resigned = MatchResult(1, "resign", "Red resigned")
     assert words.result_text(board, resigned, None, names) == (
         "Ben (Yellow) wins: Ann (Red) resigned."
+    )
+    named = ("Yellow (Red)", "Ben (Yellow)")
+    assert words.result_text(board, resigned, None, named) == (
+        "Ben (Yellow) wins: Yellow (Red) resigned."
     )
     joined = MatchResult(0, "board", "Red has joined both edges")
     assert words.result_text(board, joined, None, names) == "Ann (Red) wins: joined both edges."

@@ -210,10 +210,12 @@ export function resultText(over, board, nameOf = (seat) => sideName(board, seat)
 export function resultSentence(over, board, seat = null, nameOf) {
     const { how, winner } = over;
     if (how === "abort") return "The match was aborted";
-    const rename = (/** @type {string} */ text, /** @type {number} */ each) =>
-        each === seat || !nameOf ? text : text.replace(sideName(board, each), () => nameOf(each));
     const told = winner === null || seat !== null ? "" : `${sideName(board, winner)} has `;
-    const reason = [0, 1].reduce(rename, over.reason.replace(told, ""));
+    // A player may have the name of a side: both sides are found before a name is put in.
+    const mark = (/** @type {string} */ text, /** @type {number} */ each) =>
+        each === seat || !nameOf ? text : text.replace(sideName(board, each), String.fromCharCode(each));
+    const marked = [0, 1].reduce(mark, over.reason.replace(told, ""));
+    const reason = marked.replace(/[\0\x01]/g, (each) => nameOf?.(each.charCodeAt(0)) ?? "");
     if (seat === null || winner === null) return `${resultText(over, board, nameOf)}: ${reason}`;
     const points = pointsSuffix(over, seat);
     if (winner === seat) return `You won${points}: ${reason}`;

@@ -238,6 +238,7 @@ test("a player reads a result as their own, and a spectator reads who won", () =
     assertEqual(text(1, [BEN, AI], resigned), "AI level 1 (Yellow) wins: Ben (Red) resigned");
     assertEqual(text(1, [BEN, AI], { reason: "Yellow has joined both edges" }), "AI level 1 (Yellow) wins: joined both edges");
     assertEqual(text(1, [BEN, BEN]), "Yellow wins: four in a row"); // of one name
+    assertEqual(text(1, [{ ...BEN, name: "Yellow" }, AI], resigned), "AI level 1 (Yellow) wins: Yellow (Red) resigned");
     const fallen = { how: "flag", reason: "Red ran out of time" };
     assertEqual(text(1, [ADA, BEN], fallen), "You lost: out of time");
     assertEqual(text(1, [BEN, ADA], fallen), "You won: Ben ran out of time");
