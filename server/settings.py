@@ -151,7 +151,8 @@ class Settings:
     #: Time after which the server passes for a person with no other move, so that everyone sees the
     #: position, in ms.
     forced_pass_ms: int = 1000
-    #: Time after a player's last connection when the opponent may claim the match, in ms.
+    #: Time after a player's last connection when the opponent may claim a match without a clock, in
+    #: ms. With a clock its speed decides (server/runtime/followers/absences.py).
     gone_ms: int = 60_000
     #: The same time for a player who has closed the page, in ms.
     page_closed_ms: int = 20_000

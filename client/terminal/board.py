@@ -10,11 +10,10 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from client.terminal.colours import FIXED_COLOURS, NO_COLOURS, side_codes
+from client.terminal.colours import FIXED_COLOURS, NO_COLOURS, SQUARE_CODES, side_codes
 from client.terminal.figures import (
     LINES,
     SHADE,
-    SQUARE_CODES,
     joints,
     piece_figures,
     sides_text,

@@ -1,6 +1,6 @@
-"""The colours of sides on a terminal, readable on light and on dark backgrounds.
+"""The colours of sides, squares and boards on a terminal, readable on light and dark backgrounds.
 
-This module does no I/O.
+This module does no I/O. Names such as `color(160)` are those of rich.
 """
 
 from collections.abc import Mapping
@@ -26,6 +26,37 @@ HUES: Mapping[int, tuple[str, str]] = {
 DARK = 0b101
 #: The largest difference between the parts of a grey, of 255.
 MAX_GREY_CHROMA = 40
+#: The codes of light and dark squares in line mode, in the fixed palette, with black figures as in
+#: print.
+SQUARE_CODES = ("\x1b[38;5;16;48;5;230m", "\x1b[38;5;16;48;5;180m")
+#: The grounds of the light and dark cells of a board in the full screen, in the fixed palette. The
+#: pieces have a contrast of at least 3 on each, and text one of at least 4.5.
+GROUNDS: Mapping[str, tuple[str, str]] = {
+    "checker": ("color(137)", "color(94)"),
+    "points": ("color(137)", "color(137)"),
+    "felt": ("color(29)", "color(29)"),
+    "holes": ("color(18)", "color(18)"),
+}
+#: The grounds of cells in special states: for white and black pieces, and for bright ones on the
+#: dark ground of holes.
+STATE_GROUNDS = {
+    "last": "color(100)",
+    "target": "color(64)",
+    "win": "color(65)",
+    "check": "color(167)",
+    "picked": "color(31)",
+    "cursor": "color(221)",
+}
+HOLE_STATE_GROUNDS = {
+    "last": "color(239)",
+    "target": "color(20)",
+    "win": "color(22)",
+    "check": "color(88)",
+    "picked": "color(53)",
+    "cursor": "color(221)",
+}
+#: The colours of the lines and the empty holes of a board on its ground.
+POINT_INK, HOLE_INK = "color(236)", "color(110)"
 
 
 def colour_code(hex_colour: str, colours: int) -> str:

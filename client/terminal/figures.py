@@ -1,4 +1,4 @@
-"""The pieces of chess and draughts as figures of Unicode, and the dark squares of their boards.
+"""The pieces of chess and draughts as figures of Unicode, and which squares of a board are dark.
 
 This module does no I/O. A light side has outlined figures and a dark side filled ones; a board of
 other colours keeps its letters.
@@ -29,8 +29,6 @@ JOINTS: Mapping[str, str] = {
 SHADE = "░"
 #: The width of a square, in columns.
 SQUARE_COLS = 3
-#: The codes of light and dark squares in the fixed palette, with black figures as in print.
-SQUARE_CODES = ("\x1b[38;5;16;48;5;230m", "\x1b[38;5;16;48;5;180m")
 
 
 def piece_figures(board: BoardView) -> dict[str, str]:

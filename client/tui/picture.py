@@ -12,7 +12,16 @@ from typing import NamedTuple
 from rich.color import Color
 
 from client.terminal.board import draw_lines, marks_by_cell, piece_letters
-from client.terminal.colours import FIXED_COLOURS, NO_COLOURS, side_codes
+from client.terminal.colours import (
+    FIXED_COLOURS,
+    GROUNDS,
+    HOLE_INK,
+    HOLE_STATE_GROUNDS,
+    NO_COLOURS,
+    POINT_INK,
+    STATE_GROUNDS,
+    side_codes,
+)
 from client.terminal.figures import SHAPES, SPRITES, joints
 from client.terminal.layout import Layout, lay_out
 from client.terminal.wrapping import character_width, visible_width
@@ -24,34 +33,6 @@ CELL_SIZES = ((6, 3), (4, 2), (2, 1))
 TWO_LETTERS = (3, 1)
 #: The strokes of lines and sticks, turned clockwise by 0, 45, 90 and 135 degrees.
 STROKES: Mapping[Shape, str] = {"line": "━\u2572┃\u2571", "stick": "│\u2571─\u2572"}
-#: The grounds of the light and dark cells of a board, in the fixed palette of 256 colours. The
-#: pieces have a contrast of at least 3 on each, and text one of at least 4.5.
-GROUNDS: Mapping[str, tuple[str, str]] = {
-    "checker": ("color(137)", "color(94)"),
-    "points": ("color(137)", "color(137)"),
-    "felt": ("color(29)", "color(29)"),
-    "holes": ("color(18)", "color(18)"),
-}
-#: The grounds of cells in special states: for white and black pieces, and for bright ones on the
-#: dark ground of holes.
-STATE_GROUNDS = {
-    "last": "color(100)",
-    "target": "color(64)",
-    "win": "color(65)",
-    "check": "color(167)",
-    "picked": "color(31)",
-    "cursor": "color(221)",
-}
-HOLE_STATE_GROUNDS = {
-    "last": "color(239)",
-    "target": "color(20)",
-    "win": "color(22)",
-    "check": "color(88)",
-    "picked": "color(53)",
-    "cursor": "color(221)",
-}
-#: The inks of the lines and the empty holes of a board on its ground.
-POINT_INK, HOLE_INK = "color(236)", "color(110)"
 #: The signs around the cell under the cursor and around picked cells.
 CURSOR, PICKED = (">", "<"), ("{", "}")
 #: The signs around a piece that may be picked next, and the sign of such an empty cell.

@@ -7,8 +7,8 @@ import msgspec
 from aiohttp import web
 
 from engine.game import GameError, GameFault, MalformedMove, Position
-from engine.notation import AmbiguousMove, read_move
 from engine.rules.numbering import move_number
+from engine.typed_moves import AmbiguousMove, read_move
 from server.codes import Code
 from server.commands import MAX_MOVE
 from server.limits.by_address import LimitExceeded, RateLimit

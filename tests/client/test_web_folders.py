@@ -110,7 +110,7 @@ def test_folders_import_in_one_direction() -> None:
         ("shell/router.js", 'import { PAGES } from "../pages.js";\n'),
         ("pages.js", 'import { x } from "./ui/table.js";\n'),
         ("shell/frame.js", 'const help = await import("../ui/help.js");\n'),
-        ("ui/table.js", 'import { x } from "../pages/room/parts.js";\n'),
+        ("ui/table.js", 'import { x } from "../pages/room/descriptions.js";\n'),
         ("ui/thinking.js", 'import { x } from "../glass/viewer/viewer.js";\n'),
         ("glass/viewer/viewer.js", 'import { x } from "../../pages/glass/page.js";\n'),
         ("glass/text/facts.js", 'import { x } from "../drawing/shown-nodes.js";\n'),

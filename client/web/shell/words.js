@@ -211,11 +211,11 @@ export function resultSentence(over, board, seat = null, nameOf) {
     const { how, winner } = over;
     if (how === "abort") return "The match was aborted";
     const told = winner === null || seat !== null ? "" : `${sideName(board, winner)} has `;
-    // A player may have the name of a side: both sides are found before a name is put in.
-    const mark = (/** @type {string} */ text, /** @type {number} */ each) =>
-        each === seat || !nameOf ? text : text.replace(sideName(board, each), String.fromCharCode(each));
-    const marked = [0, 1].reduce(mark, over.reason.replace(told, ""));
-    const reason = marked.replace(/[\0\x01]/g, (each) => nameOf?.(each.charCodeAt(0)) ?? "");
+    const name = (/** @type {number} */ each) =>
+        each === seat || !nameOf ? sideName(board, each) : nameOf(each);
+    // One inside the other: a player may have the name of the other side.
+    const rename = (/** @type {string} */ text) => text.split(sideName(board, 1)).join(name(1));
+    const reason = over.reason.replace(told, "").split(sideName(board, 0)).map(rename).join(name(0));
     if (seat === null || winner === null) return `${resultText(over, board, nameOf)}: ${reason}`;
     const points = pointsSuffix(over, seat);
     if (winner === seat) return `You won${points}: ${reason}`;

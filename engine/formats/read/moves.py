@@ -1,7 +1,7 @@
 """The moves of a game from a file, read one by one and checked against the rules. Pure.
 
-Moves are read as people write them (`engine.notation`). Beyond that, files write several cells as
-one word (`f5d6c3`, `4453`), leave out passes that a player must make, and go on where our rules
+Moves are read as people write them (`engine.typed_moves`). Beyond that, files write several cells
+as one word (`f5d6c3`, `4453`), leave out passes that a player must make, and go on where our rules
 have ended a match in a draw.
 """
 
@@ -16,8 +16,8 @@ from engine.game import (
     Outcome,
     Position,
 )
-from engine.notation import AmbiguousMove, read_move
 from engine.rules.call import RulesCall
+from engine.typed_moves import AmbiguousMove, read_move
 
 #: The most moves of a game: the longest that is known of any game of ours has less than a third.
 MAX_PLIES = 2000

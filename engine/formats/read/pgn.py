@@ -28,8 +28,8 @@ from engine.formats.read.results import NO_REASONS, RESULTS, SIGNS, over
 from engine.formats.read.san import reader_of
 from engine.formats.record import BadGame, FindGame, GameRecord, Move, Seat
 from engine.game import Game, GameError, MalformedMove, Position
-from engine.notation import read_move
 from engine.text_files import Line, read_lines
+from engine.typed_moves import read_move
 
 #: Maximum length of a game with its comments, in characters.
 MAX_GAME = 1 << 20

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from engine.game import MAX_TEXT, Game, GameError, Position, PositionError
 from engine.games.chess_parts.board import DRAW_PLIES
 from engine.games.chess_parts.fen import MAX_MOVE_NUMBER
-from engine.notation import read_move
+from engine.typed_moves import read_move
 
 #: The board of a FEN: eight rows.
 FEN_BOARD = re.compile(r"[PNBRQKpnbrqk1-8]+(?:/[PNBRQKpnbrqk1-8]+){7}")

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Protocol
 
 from engine.game import Position
-from engine.notation import read_move
 from engine.rules.errors import GameError
 from engine.rules.registry import load_game
 from engine.teach.algorithms.explain import Plan, explain
@@ -23,6 +22,7 @@ from engine.teach.output.notation import SIDES, value_text
 from engine.teach.output.style import Line
 from engine.teach.states.state import GameState
 from engine.teach.trace import WINDOWED, End, OneValue, StepKind, Trace
+from engine.typed_moves import read_move
 
 #: The least and the greatest number of 32 bits, in place of -inf and inf.
 LEAST, GREATEST = -(2**31), 2**31 - 1

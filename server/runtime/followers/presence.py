@@ -122,7 +122,7 @@ class Presence:
         self.absences.on_page_closed(identity)
         self._ports.bus.publish(PageClosed(self._room_id, self._ports.node, identity))
 
-    def gone_ms(self, room: Room) -> dict[int, int]:
+    def absent_ms(self, room: Room) -> dict[int, int]:
         """For how long the people of a room that waits for a player have had no connection to it on
         any node, by seat, in ms. Seats of those who have one are left out.
         """

@@ -277,11 +277,11 @@ class Lobby:
         """The seats whose players are away, and notes when the next one will be."""
         if room.match is not None:
             return ()
-        gone_ms = runner.presence.gone_ms(room)
-        waits_ms = [AWAY_MS - ms for ms in gone_ms.values() if ms < AWAY_MS]
+        absent_ms = runner.presence.absent_ms(room)
+        waits_ms = [AWAY_MS - ms for ms in absent_ms.values() if ms < AWAY_MS]
         if waits_ms:
             self._away_at_ms[room.id] = self._ports.uptime_ms() + min(waits_ms)
-        return tuple([seat for seat, ms in gone_ms.items() if ms >= AWAY_MS])
+        return tuple([seat for seat, ms in absent_ms.items() if ms >= AWAY_MS])
 
     def _away_from_unopened_room(self, entry: wire.RoomSummary) -> tuple[int, ...]:
         """The seats whose players are away from a room that is not open on this node.

@@ -2,7 +2,7 @@ import { EMPTY_MODEL, apply, follow } from "/client/web/shell/model.js";
 import { drawActions, drawSeatActions, statusText } from "/client/web/pages/room/actions.js";
 import { createCommand } from "/client/web/pages/lobby/choices.js";
 import { drawAgain } from "/client/web/pages/room/after.js";
-import { describePly } from "/client/web/pages/room/parts.js";
+import { describePly } from "/client/web/pages/room/descriptions.js";
 import { drawAiForm } from "/client/web/pages/room/ai-form.js";
 import { endMatch } from "/client/web/pages/room/questions.js";
 import { Opponent } from "/client/web/pages/room/opponent.js";

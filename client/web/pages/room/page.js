@@ -24,7 +24,7 @@ import { PARTS, Part, expectedParts, neededParts } from "./later.js";
 import { MissingParts } from "./missing.js";
 import { Muted, browserStorage } from "./muted.js";
 import { nameMarks } from "./names.js";
-import { describePly, drawInfo, drawRefusal, drawStatus, pastText } from "./parts.js";
+import { describePly, drawInfo, drawRefusal, drawStatus, pastText } from "./descriptions.js";
 import { RoomTabs } from "./tabs.js";
 import { SentMove } from "./sent-move.js";
 import { Share } from "../../ui/share.js";

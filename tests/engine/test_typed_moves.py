@@ -1,4 +1,4 @@
-"""engine/notation.py: moves as people write them are read as they were meant, or are questions."""
+"""engine/typed_moves.py: moves that people write are read as they were meant, or are questions."""
 
 import random
 from collections.abc import Callable
@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from engine.game import GameError, IllegalMove, MalformedMove, Position
-from engine.notation import AmbiguousMove, read_move
 from engine.rules.registry import game_ids, load_game
+from engine.typed_moves import AmbiguousMove, read_move
 
 #: Positions by a short name: the game, and the text of the position or "" for its start.
 POSITIONS = {
