@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import Mapping
 
@@ -22,7 +23,10 @@ class ChildProcess:
     """A process that runs one module of this program, with framed messages on its pipes."""
 
     def __init__(self) -> None:
-        self._process: asyncio.subprocess.Process | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._input: asyncio.WriteTransport | None = None
+        self._output = asyncio.StreamReader()
+        self._closing = contextlib.ExitStack()
 
     @property
     def pid(self) -> int | None:
@@ -40,38 +44,46 @@ class ChildProcess:
 
         `folder` is its working directory; `variables` come into its environment.
         """
-        self._process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-m", module, *arguments,
-            stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL, env={**(variables or {}), **environment()},
-            cwd=folder, start_new_session=True,
-        )  # fmt: skip
+        self._process = _started(
+            [sys.executable, "-P", "-m", module, *arguments],
+            {**(variables or {}), **environment()},
+            folder,
+        )
+        try:
+            await self._connect(self._process)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _connect(self, process: subprocess.Popen[bytes]) -> None:
+        """Connects the event loop to the pipes of the process."""
+        loop = asyncio.get_running_loop()
+        self._output = asyncio.StreamReader()
+        self._input, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, process.stdin)
+        self._closing.callback(self._input.abort)
+        output, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(self._output), process.stdout
+        )
+        self._closing.callback(output.close)
 
     def write(self, framed: bytes) -> None:
         """Writes a framed message."""
-        assert self._process is not None, "the process was started"
-        assert self._process.stdin is not None, "it has a pipe"
-        self._process.stdin.write(framed)
+        assert self._input is not None, "the process was started"
+        self._input.write(framed)
 
     async def read(self, max_bytes: int) -> bytes:
         """Returns the next message; raises EOFError at the end, ValueError if it is too long."""
         assert self._process is not None, "the process was started"
-        assert self._process.stdout is not None, "it has a pipe"
-        header = await self._process.stdout.readexactly(LENGTH_BYTES)
+        header = await self._output.readexactly(LENGTH_BYTES)
         length = int.from_bytes(header, "big")
         if length > max_bytes:
             raise ValueError("the reply is too long")
-        return await self._process.stdout.readexactly(length)
+        return await self._output.readexactly(length)
 
     def interrupt(self) -> None:
-        """Raises JobTimeout in the process's `time_limit` block; kills the process on Windows."""
-        if self._process is None or self._process.returncode is not None:
-            return
-        number = getattr(signal, "SIGALRM", None)
-        if number is None:
-            self._process.kill()
-        else:
-            self._process.send_signal(number)
+        """Raises JobTimeout in the process's `time_limit` block."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGALRM)
 
     async def close(self) -> None:
         """Kills the process with those that it has started, and waits for its end."""
@@ -79,15 +91,26 @@ class ChildProcess:
         if process is None:
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            if hasattr(os, "killpg"):
-                os.killpg(process.pid, signal.SIGKILL)
-            else:
-                process.kill()
-        assert process.stdin is not None, "it has a pipe"
-        process.stdin.close()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_S):
-                await process.wait()
+            os.killpg(process.pid, signal.SIGKILL)
+        self._closing.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            await asyncio.to_thread(process.wait, CLOSE_S)
+
+
+def _started(
+    command: list[str], variables: Mapping[str, str], folder: str
+) -> subprocess.Popen[bytes]:
+    """Starts a process with two pipes; returns as soon as its program is loaded.
+
+    The event loop does not do it: between fork and exec, uvloop runs Python code in the child,
+    which drops what belongs to other threads. If that waits for a lock that one of them held, such
+    as that of the store's pool of connections, the child never starts, and its parent stands still
+    with it.
+    """
+    return subprocess.Popen(
+        command, bufsize=0, cwd=folder, env=variables, start_new_session=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
 
 
 def environment() -> dict[str, str]:

@@ -1,0 +1,43 @@
+"""engine/child_process/process.py: a process starts whatever the threads of its parent do."""
+
+import subprocess
+import sys
+
+#: Starts a process with uvloop while another thread holds a lock that the end of its own data
+#: needs, as the thread of a store does that holds a connection of a pool.
+PROGRAM = """
+import asyncio, threading, weakref
+import uvloop
+from engine.child_process.process import ChildProcess
+
+class Connection:
+    pass
+
+lock, is_held, data = threading.Lock(), threading.Event(), threading.local()
+
+def hold():
+    data.connection = Connection()
+    weakref.finalize(data.connection, lock.acquire).atexit = False
+    lock.acquire()
+    is_held.set()
+    threading.Event().wait()
+
+async def main():
+    process = ChildProcess()
+    await process.start("engine.study_pool.child", str(2**30))
+    await process.close()
+    print("started")
+
+threading.Thread(target=hold, daemon=True).start()
+is_held.wait()
+uvloop.run(main())
+"""
+
+
+def test_a_process_starts_while_another_thread_holds_a_lock() -> None:
+    """No code of the parent runs in the child: it would wait for the lock for ever, and the parent
+    for the child.
+    """
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, timeout=60, check=True)
+    assert done.stdout == "started\n"
