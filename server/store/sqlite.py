@@ -124,13 +124,17 @@ class _Threads:
         )
         _prepare_sqlite(self._engine, begin, busy_ms, is_read_only=is_read_only)
         self._executor = ThreadPoolExecutor(count, thread_name_prefix=f"sqlite {begin.lower()}")
-        self._thread_local = threading.local()
+        # Not `threading.local`: a forked child drops what belongs to the threads that it does not
+        # have, and would roll back their transactions, in files that it shares with its parent.
+        self._connections: dict[int, Connection] = {}
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
         self._executor.shutdown()
+        for connection in self._connections.values():
+            connection.close()
         self._engine.dispose()
 
     async def run(self, work: Callable[[Connection], T]) -> T:
@@ -164,9 +168,10 @@ class _Threads:
             raise StoreUnavailable(f"the disk did not answer within {ANSWER_S:g} s") from error
 
     def _connection(self) -> Connection:
-        if not hasattr(self._thread_local, "connection"):
-            self._thread_local.connection = self._engine.connect()
-        return cast(Connection, self._thread_local.connection)
+        thread = threading.get_ident()
+        if thread not in self._connections:
+            self._connections[thread] = self._engine.connect()
+        return self._connections[thread]
 
 
 def _prepare_sqlite(engine: Engine, begin: str, busy_ms: int, *, is_read_only: bool) -> None:

@@ -1,10 +1,12 @@
 """The SQLite store beyond the contract: file, schema, locks, full disks, group commit, closing."""
 
 import asyncio
+import os
 import resource
 import sqlite3
 import sys
 import threading
+import warnings
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
@@ -15,7 +17,8 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, event
+from sqlalchemy.pool import Pool
 
 from migrations.env_config import FOLDER
 from server.ids import IdentityId
@@ -108,6 +111,33 @@ async def test_two_stores_share_a_file(tmp_path: Path) -> None:
         with pytest.raises(Conflict):
             await first.logs.append(append("r1", 2, node="n1"))
         assert await first.logs.create_room(new_room("r2", "ada", "r1")) == "r1"
+
+
+async def test_a_forked_child_leaves_the_connections_alone(tmp_path: Path) -> None:
+    """A child rolls nothing back on the connections that it inherits: their files are its parent's,
+    and their locks may be held by threads that it does not have.
+    """
+    rolled_back = os.memfd_create("rolled back")
+
+    def on_reset(*_: object) -> None:
+        os.write(rolled_back, b"!")
+
+    event.listen(Pool, "reset", on_reset)
+    try:
+        async with open_sqlite(tmp_path / "store.sqlite3") as store:
+            await store.logs.create_room(new_room("r1"))
+            assert await store.logs.heads(["r1"]) == {"r1": 2}
+            before = os.fstat(rolled_back).st_size
+            with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+                child = os.fork()
+            if child == 0:
+                os._exit(0)
+            await asyncio.to_thread(os.waitpid, child, 0)
+            assert os.fstat(rolled_back).st_size == before
+        assert os.fstat(rolled_back).st_size > before
+    finally:
+        event.remove(Pool, "reset", on_reset)
+        os.close(rolled_back)
 
 
 @pytest.mark.parametrize(
