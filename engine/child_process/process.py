@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 
 from engine.child_process.framing import LENGTH_BYTES
@@ -26,6 +27,7 @@ class ChildProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._input: asyncio.WriteTransport | None = None
         self._output = asyncio.StreamReader()
+        self._ended = asyncio.Event()
         self._closing = contextlib.ExitStack()
 
     @property
@@ -49,6 +51,9 @@ class ChildProcess:
             {**(variables or {}), **environment()},
             folder,
         )
+        self._ended = asyncio.Event()
+        waiting = (self._process, asyncio.get_running_loop(), self._ended)
+        threading.Thread(target=_wait, args=waiting, name="child process", daemon=True).start()
         try:
             await self._connect(self._process)
         except BaseException:
@@ -93,8 +98,9 @@ class ChildProcess:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
         self._closing.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            await asyncio.to_thread(process.wait, CLOSE_S)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_S):
+                await self._ended.wait()
 
 
 def _started(
@@ -111,6 +117,15 @@ def _started(
         command, bufsize=0, cwd=folder, env=variables, start_new_session=True,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
+
+
+def _wait(
+    process: subprocess.Popen[bytes], loop: asyncio.AbstractEventLoop, ended: asyncio.Event
+) -> None:
+    """Waits for the end of a process, so that it does not stay as a zombie, and reports it."""
+    process.wait()
+    with contextlib.suppress(RuntimeError):  # the loop is closed
+        loop.call_soon_threadsafe(ended.set)
 
 
 def environment() -> dict[str, str]:

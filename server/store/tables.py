@@ -129,9 +129,9 @@ matches = Table(
     Column("clock", String),
     Column("speed", String),
 )
-#: The columns that are null in rows of older programs until `fill_players`, `fill_winners` and
-#: `fill_clocks` have filled them. Those of one tuple are filled together, and the first of them is
-#: null only before.
+#: The columns of matches that are null in rows of older programs: until `fill_players`,
+#: `fill_winners` and `fill_clocks` have filled them, or for ever. Those of one tuple are filled
+#: together, and the first of them is null only before.
 FILLED_LATER = (("first", "second"), ("winner",), ("speed", "clock"))
 Index("ix_matches_room", matches.c.room)
 Index("ix_matches_first_finished_ms", matches.c.first, matches.c.finished_ms)

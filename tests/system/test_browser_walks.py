@@ -18,6 +18,7 @@ from tests.support.browsers import DESKTOP, PHONE, people
 from tests.support.hands import HANDS, Hand
 from tests.support.lesson_figures import LESSON_FIGURES, SearchFigures
 from tests.support.server_process import NO_RATE_LIMITS, ServerProcess, serving
+from tests.system.test_browser_lessons import right_verdict
 from tests.system.test_browser_pages import assert_fits, audit
 
 pytestmark = [
@@ -192,7 +193,7 @@ async def test_a_quiz_is_answered(
         await hand.press(quiz.get_by_role("button", name="Start the quiz"))
         for question in questions:
             await answer(page, hand, question, question.answer)
-            await expect(quiz.locator(".verdict")).to_have_text(f"✓ Right. {question.reason}")
+            await expect(quiz.locator(".verdict")).to_have_text(right_verdict(question))
             await hand.press(quiz.locator(".next"))
         score = f"{len(questions)} of {len(questions)} right"
         await expect(quiz.locator(".end .text")).to_have_text(f"{score}.")

@@ -15,7 +15,7 @@ GLOSSARY = Path(__file__).parents[3] / "docs/reference/glossary.md"
 #: A row of the glossary that leads to a lesson: the word, its meaning, the lesson and its file.
 ROW = re.compile(r"^\| (.+?) \| (.+) \| \[([\w-]+)\]\((\.\./\.\./engine/\S+)\) \|$", re.MULTILINE)
 ROWS = {word: rest for word, *rest in ROW.findall(GLOSSARY.read_text("utf-8"))}
-#: The words that the founding texts ask for.
+#: The words of the glossary that lessons define: those that the founding texts ask for.
 ASKED = (
     """
 heuristic, static board evaluator, zero-sum, perfect information, pay-off function,
