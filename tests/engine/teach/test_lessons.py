@@ -9,8 +9,8 @@ from engine.teach.lessons.catalogue import FORMER_NAMES, LESSONS, lesson_traces,
 from engine.teach.lessons.document import lesson_document, list_lessons
 from engine.teach.lessons.lesson import fill_texts, format_lesson, root_of
 from engine.teach.output.style import Style
-from engine.teach.trace import Trace
-from tests.support.lesson_figures import LESSON_TEXTS
+from engine.teach.trace import OneValue, Trace
+from tests.support.lesson_figures import LESSON_FIGURES, LESSON_TEXTS
 
 
 @pytest.mark.parametrize("name", LESSONS)
@@ -25,6 +25,28 @@ def test_a_lesson_shows_its_numbers_on_one_screen(name: str) -> None:
         assert max(map(len, lines)) <= 80
         words = " ".join(text.split())
         assert [part for part in LESSON_TEXTS[name] if part not in words] == []
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_the_searches_of_a_lesson_visit_the_stated_nodes(name: str) -> None:
+    """The nodes, leaves, skipped moves and values of each search are those of the texts.
+
+    Of nodes with the same move, the value is that of the first.
+    """
+    for trace, expected in zip(lesson_traces(name), LESSON_FIGURES[name], strict=True):
+        nodes, counts = trace.nodes, trace.counts
+        moves = ["", *nodes.move[1:]]
+        assert expected.nodes in (None, counts.nodes)
+        assert expected.leaves in (None, counts.leaves)
+        assert expected.visited is None or ["", *expected.visited] == moves
+        assert expected.skipped is None or [*expected.skipped] == [*trace.skipped.move]
+        values = dict(zip(reversed(moves), map(_shown, reversed(nodes.value)), strict=True))
+        assert {move: values[move] for move in expected.values} == expected.values
+
+
+def _shown(value: OneValue) -> OneValue | str:
+    """A value as the figures state it: utilities in brackets, others with three decimals."""
+    return f"⟨{', '.join(map(str, value))}⟩" if isinstance(value, tuple) else round(value or 0, 3)
 
 
 @pytest.mark.parametrize("name", LESSONS)
