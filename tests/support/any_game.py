@@ -49,13 +49,17 @@ DRIVER = """async ([seed, max_moves, timeout_ms]) => {
         const { moves, board: view, position } = board.scene;
         const move = moves[Math.floor(random() * moves.length)];
         for (const element of move.path) pressElement(element, view, position.pieces);
-        const dialog = document.querySelector("dialog.choice");
-        if (dialog) dialog.querySelector(`button[value="${CSS.escape(move.id)}"]`).click();
+        const path = move.path.join(" ");
+        if (moves.filter((each) => each.path.join(" ") === path).length > 1) {
+            const choice = () => document.querySelector("dialog.choice[open]");
+            await until(choice, `the choice at the end of the path ${path}`);
+            choice().querySelector(`button[value="${CSS.escape(move.id)}"]`).click();
+        }
         const isPlayed = () => board.scene.moves !== moves;
         await new Promise((resolve) => setTimeout(resolve));
         // If the path is the beginning of longer paths, a second press on its end plays the move.
         if (!isPlayed()) press(move.path.at(-1));
-        await until(isPlayed, `the move ${move.id} with the path ${move.path.join(" ")}`);
+        await until(isPlayed, `the move ${move.id} with the path ${path}`);
         played += 1;
     }
     return played;

@@ -334,6 +334,7 @@ export class PlyBoard extends HTMLElement {
         this.#setPrompt(this.#nextPrompt());
         this.#draw();
         if (!hasChanged || !this.#scene || selection.length === 0) return;
+        void import("./choices.js").catch(() => {}); // at hand if the next click must ask
         const { moves, board } = this.#scene;
         const count = candidates(moves, selection, board.targets ?? {}).length;
         if (this.#prompt) this.#announce(this.#prompt);
