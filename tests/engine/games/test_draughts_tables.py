@@ -13,6 +13,7 @@ import pytest
 from engine.compiler.intrinsics import Memory
 from engine.compiler.native import NativeGame, compile_game
 from engine.game import Game, Outcome, Position
+from engine.games.draughts_parts.tables import MAX_QUIET_PLIES
 from engine.match.description import parse_description
 from engine.match.making import make_player
 from engine.match.play import Situation
@@ -182,7 +183,7 @@ def test_no_win_exceeds_the_draw_count() -> None:
     longest = max(
         int(run_check("quiet_runs", tables(), n, 109)[checker.LONGEST]) for n in (2, 3, 4)
     )
-    assert longest == rules().MAX_QUIET_PLIES < rules().DRAW_PLIES
+    assert longest == MAX_QUIET_PLIES < rules().DRAW_PLIES
 
 
 def test_a_damaged_file_is_not_read(tmp_path: Path) -> None:
