@@ -1,6 +1,7 @@
 """Connections to PostgreSQL: address, time limits, and error messages without secrets."""
 
 import asyncio
+import contextlib
 import re
 import ssl
 from dataclasses import dataclass
@@ -94,11 +95,13 @@ class QuickClosingConnection(asyncpg.Connection):  # type: ignore[misc]
     """A connection whose `close` takes at most CLOSE_S.
 
     When a statement is cancelled, SQLAlchemy closes its connection before it reports the time-out,
-    and would wait 2 s for a frozen server.
+    and would wait 2 s for a frozen server. After the limit the connection is closed without an
+    answer, which is no error: SQLAlchemy would print its traceback.
     """
 
     async def close(self, *, timeout: float | None = None) -> None:
-        await super().close(timeout=CLOSE_S if timeout is None else min(timeout, CLOSE_S))
+        with contextlib.suppress(TimeoutError):
+            await super().close(timeout=CLOSE_S if timeout is None else min(timeout, CLOSE_S))
 
 
 def _ms(seconds: float) -> str:

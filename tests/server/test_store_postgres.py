@@ -24,7 +24,7 @@ from server.store.base import (
 from server.store.database import SqlDatabase
 from server.store.postgres import open_postgres
 from server.store.postgres_group import _append_statement, commit_appends
-from server.store.postgres_link import Limits, QuickClosingConnection
+from server.store.postgres_link import Limits, PostgresUrl, QuickClosingConnection, connect
 from server.store.sql import SqlStore
 from tests.support.clock import StoppedClock, stopped_clock
 from tests.support.fault_proxy import FaultProxy, Toward, fault_proxy
@@ -437,6 +437,20 @@ async def test_a_frozen_connection_times_out(postgres: Postgres, database: str) 
             store, "r1", CommandKey("ada", "1"), entries(3)[0].body
         ) == (0, 3)
         assert await store.logs.events("r1", 0) == list(entries(1, 3))
+
+
+async def test_a_connection_to_a_silent_server_closes_without_an_error(
+    postgres: Postgres, database: str
+) -> None:
+    """SQLAlchemy would print the traceback of an error."""
+    async with fault_proxy(postgres.port) as proxy:
+        link = await connect(PostgresUrl(postgres.url(database, proxy.port)), Limits())
+        proxy.freeze()
+        async with stopped_clock() as clock:
+            closing = asyncio.create_task(link.close())
+            await clock.until(closing.done, within_s=1)
+        await closing
+        assert link.is_closed()
 
 
 async def test_a_slow_start_is_no_failure(
