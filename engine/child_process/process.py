@@ -65,7 +65,7 @@ class ChildProcess:
         loop = asyncio.get_running_loop()
         self._output = asyncio.StreamReader()
         self._input, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, process.stdin)
-        self._closing.callback(self._input.abort)
+        self._closing.callback(self._input.close)
         output, _ = await loop.connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(self._output), process.stdout
         )
