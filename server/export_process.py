@@ -1,7 +1,7 @@
 """The process that reads and writes the matches of exports: `python -m server.export_process`.
 
 It opens the store of its server itself, so that a whole export takes nothing from the moves of the
-matches under way but bytes on a pipe. It reads messages from its standard input, first the
+matches under way but bytes on a socket. It reads messages from its standard input, first the
 settings of the store, then slices, and answers each slice; it ends when the input closes.
 """
 
@@ -22,7 +22,7 @@ from engine.child_process.limits import (
     ignore_interrupts,
     limit_memory,
     lower_session_priority,
-    take_pipes,
+    take_streams,
     time_limit,
 )
 from engine.child_process.pool import PendingJob, ProcessPool
@@ -210,7 +210,7 @@ def write_in_time(
 
 
 async def serve(commands: BinaryIO, replies: BinaryIO) -> None:
-    """Answers slices until the server closes the pipe, which it also does when it dies."""
+    """Answers slices until the server closes its input, which it also does when it dies."""
 
     def read() -> bytes:
         length = commands.read(LENGTH_BYTES)
@@ -237,8 +237,8 @@ async def serve(commands: BinaryIO, replies: BinaryIO) -> None:
 
 
 def main() -> None:
-    """Serves slices until the pipe closes."""
-    commands, replies = take_pipes()
+    """Serves slices until its input closes."""
+    commands, replies = take_streams()
     limit_memory(MEMORY_BYTES)
     ignore_overflow()
     asyncio.run(serve(commands, replies))

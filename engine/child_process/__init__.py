@@ -1,1 +1,1 @@
-"""Child processes that run jobs with limits of time and memory, and the pipes to them."""
+"""Child processes that run jobs with limits of time and memory, and the sockets to them."""

@@ -1,4 +1,4 @@
-"""Messages on a pipe, each preceded by its length."""
+"""Messages on a stream, each preceded by its length."""
 
 #: The number of bytes of the length before a message (big-endian).
 LENGTH_BYTES = 4

@@ -1,4 +1,4 @@
-"""Limits that a child process sets for itself: memory, processor time, priority, and pipes."""
+"""Limits that a child process sets for itself: memory, processor time, priority, and files."""
 
 import contextlib
 import os
@@ -126,11 +126,11 @@ def lower_session_priority(increment: int) -> None:
             return
 
 
-def take_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Returns the pipes of commands and replies.
+def take_streams() -> tuple[BinaryIO, BinaryIO]:
+    """Returns the streams of commands and replies, which were standard input and output.
 
     Standard input, output and error become the null device, so that code that reads or prints
-    disturbs neither pipe.
+    disturbs neither stream.
     """
     commands, replies = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDWR)

@@ -1,9 +1,10 @@
-"""A child process: start it, exchange messages with it through pipes, kill it."""
+"""A child process: start it, exchange messages with it through a socket, kill it."""
 
 import asyncio
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -21,14 +22,15 @@ SETTINGS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED
 
 
 class ChildProcess:
-    """A process that runs one module of this program, with framed messages on its pipes."""
+    """A process that runs one module of this program, with framed messages on a socket.
+
+    The socket is its standard input and output.
+    """
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        self._input: asyncio.WriteTransport | None = None
-        self._output = asyncio.StreamReader()
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._ended = asyncio.Event()
-        self._closing = contextlib.ExitStack()
 
     @property
     def pid(self) -> int | None:
@@ -46,44 +48,45 @@ class ChildProcess:
 
         `folder` is its working directory; `variables` come into its environment.
         """
-        self._process = _started(
-            [sys.executable, "-P", "-m", module, *arguments],
-            {**(variables or {}), **environment()},
-            folder,
-        )
+        own_end, other_end = socket.socketpair()
+        with other_end:
+            try:
+                self._process = _started(
+                    [sys.executable, "-P", "-m", module, *arguments],
+                    {**(variables or {}), **environment()},
+                    folder,
+                    other_end.fileno(),
+                )
+            except BaseException:
+                own_end.close()
+                raise
         self._ended = asyncio.Event()
         waiting = (self._process, asyncio.get_running_loop(), self._ended)
         threading.Thread(target=_wait, args=waiting, name="child process", daemon=True).start()
         try:
-            await self._connect(self._process)
+            self._streams = await asyncio.open_unix_connection(sock=own_end)
         except BaseException:
+            own_end.close()
             await self.close()
             raise
 
-    async def _connect(self, process: subprocess.Popen[bytes]) -> None:
-        """Connects the event loop to the pipes of the process."""
-        loop = asyncio.get_running_loop()
-        self._output = asyncio.StreamReader()
-        self._input, _ = await loop.connect_write_pipe(asyncio.BaseProtocol, process.stdin)
-        self._closing.callback(self._input.close)
-        output, _ = await loop.connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(self._output), process.stdout
-        )
-        self._closing.callback(output.close)
-
     def write(self, framed: bytes) -> None:
         """Writes a framed message."""
-        assert self._input is not None, "the process was started"
-        self._input.write(framed)
+        assert self._streams is not None, "the process was started"
+        self._streams[1].write(framed)
 
     async def read(self, max_bytes: int) -> bytes:
         """Returns the next message; raises EOFError at the end, ValueError if it is too long."""
-        assert self._process is not None, "the process was started"
-        header = await self._output.readexactly(LENGTH_BYTES)
-        length = int.from_bytes(header, "big")
-        if length > max_bytes:
-            raise ValueError("the reply is too long")
-        return await self._output.readexactly(length)
+        assert self._streams is not None, "the process was started"
+        stream, _ = self._streams
+        try:
+            header = await stream.readexactly(LENGTH_BYTES)
+            length = int.from_bytes(header, "big")
+            if length > max_bytes:
+                raise ValueError("the reply is too long")
+            return await stream.readexactly(length)
+        except ConnectionError as error:  # it ended before it had read all
+            raise EOFError(str(error)) from error
 
     def interrupt(self) -> None:
         """Raises JobTimeout in the process's `time_limit` block."""
@@ -97,25 +100,30 @@ class ChildProcess:
             return
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, signal.SIGKILL)
-        self._closing.close()
+        if self._streams is not None:
+            self._streams[1].transport.abort()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_S):
                 await self._ended.wait()
 
 
 def _started(
-    command: list[str], variables: Mapping[str, str], folder: str
+    command: list[str], variables: Mapping[str, str], folder: str, end: int
 ) -> subprocess.Popen[bytes]:
-    """Starts a process with two pipes; returns as soon as its program is loaded.
+    """Starts a process, whose input and output are an end of a socket; returns as soon as its
+    program is loaded.
 
     The event loop does not do it: between fork and exec, uvloop runs Python code in the child,
     which drops what belongs to other threads. If that waits for a lock that one of them held, such
     as that of the store's pool of connections, the child never starts, and its parent stands still
     with it.
+
+    It gets a socket instead of two pipes because uvloop closes the number of a pipe's file twice,
+    the second time perhaps after another thread has opened a file with that number.
     """
     return subprocess.Popen(
-        command, bufsize=0, cwd=folder, env=variables, start_new_session=True,
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        command, cwd=folder, env=variables, start_new_session=True,
+        stdin=end, stdout=end, stderr=subprocess.DEVNULL,
     )  # fmt: skip
 
 

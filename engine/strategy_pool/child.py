@@ -20,7 +20,7 @@ from engine.child_process.limits import (
     limit_cpu,
     limit_memory,
     lower_priority,
-    take_pipes,
+    take_streams,
     time_limit,
     uninterrupted,
 )
@@ -74,13 +74,13 @@ class StrategyHost:
         self._strategies: dict[str, Strategy] = {}
 
     def serve(self) -> None:
-        """Runs commands until the server closes the pipe."""
+        """Runs commands until the server closes its input."""
         threading.Thread(target=self._read, name="reader", daemon=True).start()
         while True:
             self._send(self._run(self._queue.get()))
 
     def _read(self) -> None:
-        """Reads commands; ends the process when the pipe closes, even while a strategy runs."""
+        """Reads commands; ends the process when the input closes, even while a strategy runs."""
         leave_interrupts_to_main_thread()
         while length := self._commands.read(LENGTH_BYTES):
             content = self._commands.read(int.from_bytes(length, "big"))
@@ -161,8 +161,8 @@ def trim(choice: Choice) -> Choice:
 
 
 def main() -> None:
-    """Serves commands until the pipe closes."""
-    commands, replies = take_pipes()
+    """Serves commands until its input closes."""
+    commands, replies = take_streams()
     limit_memory(int(sys.argv[1]))
     lower_priority(NICE)
     ignore_overflow()

@@ -10,7 +10,7 @@ from engine.child_process import framing
 from engine.search.job import Job
 from engine.strategies.contract import Choice
 
-#: Maximum length of a message, in bytes. A command must fit into a pipe, so that a write never
+#: Maximum length of a message, in bytes. A command must fit into a socket, so that a write never
 #: blocks.
 MAX_BYTES = 65_536
 #: Maximum length of an error message, in characters.

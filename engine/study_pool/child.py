@@ -21,7 +21,7 @@ from engine.child_process.limits import (
     limit_cpu,
     limit_memory,
     lower_priority,
-    take_pipes,
+    take_streams,
     time_limit,
     uninterrupted,
 )
@@ -84,13 +84,13 @@ class StudyHost:
         self._queue: queue.SimpleQueue[Command] = queue.SimpleQueue()
 
     def serve(self) -> None:
-        """Runs jobs until the server closes the pipe."""
+        """Runs jobs until the server closes its input."""
         threading.Thread(target=self._read, name="reader", daemon=True).start()
         while True:
             self._run(self._queue.get())
 
     def _read(self) -> None:
-        """Reads commands; ends the process when the pipe closes, even while a job runs."""
+        """Reads commands; ends the process when the input closes, even while a job runs."""
         leave_interrupts_to_main_thread()
         while length := self._commands.read(LENGTH_BYTES):
             content = self._commands.read(int.from_bytes(length, "big"))
@@ -271,9 +271,9 @@ def task_of_lesson(job: LessonTraceJob) -> Task:
 
 
 def main() -> None:
-    """Serves jobs until the pipe closes."""
+    """Serves jobs until its input closes."""
     ignore_interrupts()
-    commands, replies = take_pipes()
+    commands, replies = take_streams()
     limit_memory(int(sys.argv[1]))
     lower_priority(NICE)
     ignore_overflow()

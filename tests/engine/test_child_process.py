@@ -1,12 +1,15 @@
 """engine/child_process/process.py: a process starts whatever the threads of its parent do."""
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 
 import pytest
+import uvloop
 
 from engine.child_process.process import ChildProcess
 
@@ -62,3 +65,31 @@ async def test_a_process_that_has_ended_is_closed() -> None:
     await asyncio.sleep(0)
     await process.close()
     assert process.pid is None
+
+
+@pytest.mark.parametrize("new_loop", [asyncio.new_event_loop, uvloop.new_event_loop])
+def test_no_start_leaves_a_file_open(new_loop: Callable[[], asyncio.AbstractEventLoop]) -> None:
+    """Neither one that goes well nor one that is cancelled, whatever it waits for.
+
+    Whoever closed such a file later would close that of another with its number.
+    """
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(_start_and_close(None))
+        numbers = os.listdir("/proc/self/fd")
+        for steps in (None, 0, 1, 2, 3):
+            runner.run(_start_and_close(steps))
+            gc.collect()
+            assert os.listdir("/proc/self/fd") == numbers
+
+
+async def _start_and_close(steps: int | None) -> None:
+    """Starts a process and closes it; cancels the start after steps of the event loop."""
+    process = ChildProcess()
+    starting = asyncio.create_task(process.start("engine.study_pool.child", str(2**30)))
+    if steps is not None:
+        for _ in range(1 + steps):
+            await asyncio.sleep(0)
+        starting.cancel()
+    await asyncio.wait([starting])
+    await process.close()
+    await asyncio.sleep(0)  # asyncio's own loop closes the socket now

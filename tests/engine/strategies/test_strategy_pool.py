@@ -112,7 +112,7 @@ async def test_a_strategy_that_writes_and_reads(pool: StrategyPool) -> None:
 
 
 async def test_what_a_process_inherits(pool: StrategyPool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process inherits no socket, and no variable but those of the list."""
+    """A process inherits no socket but its own, and no variable but those of the list."""
     monkeypatch.setenv("PLYROOM_DATABASE", "postgresql://ada:secret@host/plyroom")
     async with StrategyPool(1) as fresh:
         with socket.create_server(("127.0.0.1", 0)) as listening:
@@ -120,7 +120,10 @@ async def test_what_a_process_inherits(pool: StrategyPool, monkeypatch: pytest.M
             result = await fresh.search(job_of("spy"))
         environment, files, pid = json.loads(result.info.log)
         assert not [name for name in environment if name.startswith("PLYROOM")]
-        assert not [file for file in files if file.startswith("socket:")]
+        # Its commands and its replies, on one socket; the spy has no other.
+        sockets = [file for file in files if file.startswith("socket:")]
+        assert len(sockets) == 2
+        assert len({*sockets}) == 1
         assert os.getsid(pid) == pid != os.getsid(0)
 
 
