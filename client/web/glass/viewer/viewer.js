@@ -220,7 +220,8 @@ export class SearchViewer {
             {
                 class: ["glass-viewer", isCompact && "compact"],
                 key: "viewer",
-                onpointerover: (/** @type {Event} */ { target }) => this.#module("tips")?.showTip(target),
+                // The first one comes before the module: the pointer may stay where it is.
+                onpointerover: (/** @type {Event} */ { target }) => void LAZY_MODULES.tips().then(({ showTip }) => showTip(target), () => {}),
             },
             h(
                 "div",
