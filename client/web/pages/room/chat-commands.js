@@ -13,7 +13,8 @@ import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { hasAi } from "../../ui/table.js";
 import { allowsHelp, mySeat } from "./viewer.js";
 
-void loadStyleSheet("pages/room/chat-commands.css").catch(() => {});
+/** The list's style, without which it would push the chat aside. */
+export const styled = loadStyleSheet("pages/room/chat-commands.css");
 
 /** A chat command, as the server lists it. @typedef {{name: string, about: string, needs?: string[]}} ChatCommand */
 

@@ -64,6 +64,9 @@ export class ChatExtras {
     /** @param {App} app */
     constructor(app) {
         this.#app = app;
+        // A command may have been begun before this module arrived.
+        const field = document.activeElement;
+        if (field instanceof HTMLInputElement && field.closest("#say")) this.onInput(field.value);
     }
 
     /**
@@ -305,6 +308,7 @@ export class ChatExtras {
     async #load() {
         this.#isRequested = true;
         const module = await import("./chat-commands.js").catch(() => this.#app.missing());
+        await module?.styled.catch(() => null);
         this.#isRequested = false; // without it the next slash tries again
         if (!module) return;
         this.#commands = new module.CommandList(this.#app);
