@@ -164,6 +164,26 @@ async def test_the_chat_scrolls_without_its_extras(
     )
 
 
+async def test_what_is_done_before_a_part_arrives_is_not_lost(
+    chromium: Browser, server: ServerProcess
+) -> None:
+    """A command that was begun before the part that lists commands is listed by it. Who starts
+    a game on one screen before the own matches are known is asked about an unfinished one.
+    """
+    ada = await visitor(chromium, server)
+    async with held(ada.page, "**/pages/room/chat-extras.js"):
+        await ada.open_room("tic-tac-toe", AiSeat(1))
+        await ada.page.locator(".chat input").press_sequentially("/he")
+    await expect(ada.page.get_by_role("option", name="/help")).to_be_visible()
+    await ada.create("Sticks", "One screen for two")
+    async with held(ada.page, "**/api/me/matches"):
+        await ada.go("/")
+        await ada.button("Two on this screen").click()
+        await ada.button("Sticks").click()
+    await expect(ada.button("Go on")).to_be_visible()
+    assert ada.faults == []
+
+
 LATER_PARTS = {
     "pages/room/chat-commands.js": lambda page: page.locator(".chat input").press_sequentially(
         "/h"
@@ -189,7 +209,9 @@ async def test_a_part_that_is_missing_since_an_update(
     await LATER_PARTS[name](ada.page)
     await expect(ada.page.locator(".toast")).to_contain_text("Plyroom has been updated")
     await ada.page.unroute(f"**/{name}")
-    await ada.button("Load the page again").click()
+    async with ada.page.expect_event("domcontentloaded"):
+        await ada.button("Load the page again").click()
+    await expect(ada.page.locator(".thinking")).to_be_visible()
     await expect(ada.page.locator(".toast")).to_have_count(0)
     await LATER_PARTS[name](ada.page)
     await expect(ada.page.locator("dialog[open], .commands").first).to_be_visible()
@@ -254,6 +276,7 @@ async def test_a_lost_network_is_shown_at_once(chromium: Browser, server: Server
     ada = await visitor(chromium, server)
     await ada.open_room("connect-four", AiSeat(1))
     await ada.play("d1")
+    await ada.wait_for_chat_extras()
     await ada.button("Take back").focus()
     await expect(ada.page.locator(".lag.good, .lag.slow")).to_be_visible()
     online = ada.page.locator(".player .presence.online")
@@ -270,7 +293,8 @@ async def test_a_lost_network_is_shown_at_once(chromium: Browser, server: Server
     await expect(takeback).to_have_css("opacity", "0.45")
     await expect(takeback).to_be_focused()
     await takeback.press("Enter")
-    await expect(ada.page.locator(".toast")).to_contain_text("Not connected")
+    # A part that was on its way when the network was lost has a toast, too.
+    await expect(ada.page.locator(".toast", has_text="Not connected")).to_be_visible()
     await ada.chat("hello?")
     await expect(ada.page.locator(".toast").last).to_contain_text("is sent when the connection")
     await takeback.focus()

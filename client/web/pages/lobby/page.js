@@ -152,8 +152,11 @@ export class LobbyPage {
         this.#isRefreshing = true;
         await new Promise((resolve) => setTimeout(resolve, after_ms));
         this.#isRefreshing = false;
-        if (this.#isStopped) return;
-        // Without an answer they stay as they are; the next change of the lobby requests them again.
+        if (!this.#isStopped) await this.#readMine();
+    }
+
+    /** Reads your matches. Without an answer they stay as they are; the next change of the lobby requests them again. */
+    async #readMine() {
         shown.mine = this.#mine = (await this.#app.listMyMatches()) ?? this.#mine;
         this.#isMineKnown = true;
         this.#app.update();
@@ -329,8 +332,9 @@ export class LobbyPage {
      * The user's running match of the same game on one screen, which a new one would stand beside.
      * @param {Choices} choices
      */
-    #unfinished({ game, opponent }) {
+    async #unfinished({ game, opponent }) {
         if (opponent !== "screen") return undefined;
+        if (!this.#isMineKnown) await this.#readMine(); // the user was faster
         return this.#mine?.running.find((match) => match.game === game && isOneScreen(match));
     }
 
@@ -356,7 +360,7 @@ export class LobbyPage {
      * @returns {Promise<CommandError | "cancelled" | null>}
      */
     async #create(choices) {
-        const unfinished = this.#unfinished(choices);
+        const unfinished = await this.#unfinished(choices);
         const answer = unfinished ? await this.#askToGoOn(unfinished) : "new";
         if (answer === "") return "cancelled";
         if (unfinished && answer === "on") {
