@@ -120,6 +120,19 @@ class Person:
         read = [label.split(", ") for label in labels]
         return {cell: piece for cell, piece, *_ in read if piece != "empty"}
 
+    async def wait_for_pieces(self, pieces: dict[str, str]) -> None:
+        """Waits until the board has exactly these pieces.
+
+        The board comes after the move in the list and after the result of the match; in a room that
+        is opened, after the room.
+        """
+        try:
+            async with asyncio.timeout(TIMEOUT_MS / 1000):
+                while await self.pieces() != pieces:
+                    await self.page.evaluate("new Promise(requestAnimationFrame)")
+        except TimeoutError:
+            assert await self.pieces() == pieces
+
     async def moves(self) -> list[str]:
         return await self.page.locator(".moves .move").all_inner_texts()
 
@@ -228,7 +241,8 @@ class Person:
         await listed.nth(before).wait_for(state="attached")
 
     async def open_tab(self, name: str) -> None:
-        """Opens a tab of the room; on a wide window, which has no tabs, does nothing."""
+        """Opens a tab of a room or a replay; on a wide window, which has no tabs, does nothing."""
+        await self.page.locator(".match-page").wait_for()
         tab = self.page.get_by_role("tab", name=name)
         if await tab.count():
             await tab.click()
@@ -237,6 +251,11 @@ class Person:
         await self.open_tab("Chat")
         await self.page.get_by_label("Say something").fill(text)
         await self.page.keyboard.press("Enter")
+
+    async def wait_for_chat_extras(self) -> None:
+        """Waits for what the chat loads after the room: links, answers, commands and notices."""
+        field = self.page.get_by_label("Say something")
+        await expect(field).to_have_attribute("role", "combobox")
 
     async def wait_for_chat(self, text: str) -> None:
         """Waits until a line of chat appears."""
@@ -297,7 +316,7 @@ async def _leave(person: Person, context: dict[str, Any]) -> bool:
         return False
     await page.goto("about:blank")
     await page.set_viewport_size(context["viewport"])
-    await page.emulate_media(media="null", color_scheme="null")
+    await page.emulate_media(media="null", color_scheme="null", reduced_motion="null")
     await page.context.clear_cookies()
     session = await page.context.new_cdp_session(page)
     await session.send(

@@ -83,7 +83,7 @@ async def test_two_people_play_while_a_third_watches_and_reloads_lose_nothing(
             if ply in (4, 6, 8):
                 person = {4: ada, 6: bob, 8: kim}[ply]
                 await person.reload()
-                assert await person.pieces() == pieces_of(position)
+                await person.wait_for_pieces(pieces_of(position))
                 assert len(await person.moves()) == ply
                 await person.wait_for_chat("well played")
         outcome = positions[-1].outcome()
@@ -93,7 +93,7 @@ async def test_two_people_play_while_a_third_watches_and_reloads_lose_nothing(
         results.append(rf".*Guest \d+.* \({('Red', 'Yellow')[outcome.winner]}\) wins")
         for person, result in zip((ada, bob, kim), results, strict=True):
             await expect(person.status).to_have_text(re.compile(f"^{result}: {outcome.reason}$"))
-            assert await person.pieces() == pieces_of(positions[-1])
+            await person.wait_for_pieces(pieces_of(positions[-1]))
             assert await person.moves() == [
                 position.view().last[0][0] for position in positions[1:]
             ]
@@ -132,12 +132,13 @@ async def test_a_match_against_the_ai_can_be_watched_thinking_and_is_replayed_to
         await expect(panel.locator("tbody tr")).to_have_count(7)
         await expect(panel.locator("tr.played")).to_have_count(1)
         await play_to_the_end(ada, "ab", random.Random(3))
-        final, moves = await ada.pieces(), await ada.moves()
+        moves = await ada.moves()
+        await expect(ada.page.locator("ply-board .at")).to_have_count(len(moves))
+        final = await ada.pieces()
 
         await kim.go("/replays")
         await kim.page.locator(".matches a").first.click()
         await expect(kim.status).to_have_text("Start position")
-        assert await kim.pieces() == {}
         for ply in range(1, len(moves) + 1):
             await kim.button("Next move").click() if ply % 2 else await kim.page.keyboard.press(
                 "ArrowRight"
@@ -154,6 +155,7 @@ async def test_a_match_against_the_ai_can_be_watched_thinking_and_is_replayed_to
         await kim.page.keyboard.press("ArrowLeft")
         await kim.page.keyboard.press("Home")
         await expect(kim.status).to_have_text("Start position")
+        await expect(kim.page.locator("ply-board .at")).to_have_count(0)
         await kim.page.keyboard.press("End")
         await expect(kim.page.locator("ply-board .at")).to_have_count(len(moves))
         await kim.page.locator(".moves .move").nth(3).click()
@@ -287,7 +289,7 @@ async def test_a_match_by_touch_on_a_phone(chromium: Browser, server: ServerProc
             await expect(person.page.locator(".moves .move")).to_have_count(ply)
         for person in (ada, bob):
             await expect(person.status).to_contain_text("three in a row")
-            assert await person.pieces() == pieces_of(positions[-1])
+            await person.wait_for_pieces(pieces_of(positions[-1]))
 
 
 async def test_a_move_is_taken_back_a_draw_is_declined_and_agreed_and_rules_are_read(
@@ -367,6 +369,7 @@ async def test_after_a_killed_server_returns_the_match_continues_without_a_reloa
         for person in (ada, bob, kim):
             await expect(person.page.locator(".moves .move")).to_have_text(["d"])
             await person.page.evaluate("window.loadedOnce = true")
+        await ada.wait_for_chat_extras()
         await server.kill()
         for person in (ada, bob, kim):
             await expect(person.banner).to_contain_text("Connection lost")

@@ -117,9 +117,9 @@ async def assert_follows_the_rules(person: Person, game: str) -> None:
         assert outcome is None
         assert record["over"]["how"] == "resign"
     kinds = position.game.board(position.options).kinds
-    assert await person.pieces() == {
-        cell: kinds[kind].name for cell, kind in position.view().pieces.items()
-    }
+    await person.wait_for_pieces(
+        {cell: kinds[kind].name for cell, kind in position.view().pieces.items()}
+    )
 
 
 @pytest.mark.parametrize("game", GAMES)
@@ -132,6 +132,7 @@ async def test_a_person_plays_the_ai_in_a_browser(ada: Person, game: str) -> Non
     # Other tests audit boards of squares, and `make test-long` that of each game.
     await start_with_clicks(ada, game, is_audited=not isinstance(board, Grid))
     await ada.page.set_viewport_size(PHONE["viewport"])
+    await expect(ada.page.get_by_role("tablist")).to_be_visible()
     await assert_fits(ada, in_height=False)
     await play_by_clicks(ada, 2)
     over = ada.page.locator(".state.over")
