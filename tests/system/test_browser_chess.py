@@ -26,11 +26,17 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Serv
         assert_no_traceback(server)
 
 
-async def move(person: Person, path: str, *, touch: bool = False) -> None:
-    """Plays a move from cell to cell: "e2e4"."""
+async def move(person: Person, path: str, *, touch: bool = False, asks: bool = False) -> None:
+    """Plays a move from cell to cell, "e2e4", and waits until it is listed, unless the page asks
+    first which move is meant.
+    """
     await person.wait_for_turn()
+    listed = person.page.locator(".moves .move")
+    before = await listed.count()
     for cell in (path[:2], path[2:4]):
         await (person.cell(cell).tap() if touch else person.cell(cell).click())
+    if not asks:
+        await listed.nth(before).wait_for(state="attached")
 
 
 async def has_black_on_top(person: Person) -> bool:
@@ -50,8 +56,10 @@ async def test_a_draw_is_claimed_and_moves_are_shown_in_chess_notation(
         await bob.page.goto(ada.page.url)
         await bob.button("Sit here").click()
         for ply, path in enumerate(("g1f3", "g8f6", "f3g1", "f6g8") * 2):
-            await expect(ada.page.get_by_role("button", name="Claim a draw")).to_have_count(0)
-            await move((ada, bob)[ply % 2], path)
+            person = (ada, bob)[ply % 2]
+            await person.wait_for_turn()
+            await expect(person.page.get_by_role("button", name="Claim a draw")).to_have_count(0)
+            await move(person, path)
         notation = ["Nf3", "Nf6", "Ng1", "Ng8"] * 2
         await expect(ada.page.locator(".moves .move")).to_have_text(notation)
         await kim.page.goto(ada.page.url)
@@ -81,9 +89,10 @@ async def test_a_pawn_is_promoted_by_touch_on_a_phone(
         await bob.page.goto(ada.page.url)
         await bob.button("Sit here").tap()
         for ply, path in enumerate(
-            ["a2a4", "h7h5", "a4a5", "h5h4", "a5a6", "h4h3", "a6b7", "h3g2", "b7a8"]
+            ["a2a4", "h7h5", "a4a5", "h5h4", "a5a6", "h4h3", "a6b7", "h3g2"]
         ):
             await move((ada, bob)[ply % 2], path, touch=True)
+        await move(ada, "b7a8", touch=True, asks=True)
         dialog = ada.page.get_by_role("dialog", name="Which move?")
         await expect(dialog.locator(".sprite")).to_have_count(4)
         for button in await dialog.locator("button.piece-choice").all():
@@ -94,8 +103,8 @@ async def test_a_pawn_is_promoted_by_touch_on_a_phone(
         await dialog.get_by_role("button", name="knight").tap()
         await expect(ada.page.locator(".moves .move").last).to_have_text("bxa8=N")
         await expect(ada.cell("a8")).to_have_attribute("aria-label", "a8, white knight, last move")
-        await move(bob, "g2h1", touch=True)
+        await move(bob, "g2h1", touch=True, asks=True)
         await bob.page.get_by_role("dialog").get_by_role("button", name="Cancel").tap()
-        await move(bob, "g2h1", touch=True)
+        await move(bob, "g2h1", touch=True, asks=True)
         await bob.page.get_by_role("dialog").get_by_role("button", name="queen").tap()
         await expect(bob.page.locator(".moves .move").last).to_have_text("gxh1=Q")

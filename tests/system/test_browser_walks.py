@@ -335,6 +335,8 @@ async def test_a_position_of_a_running_match_is_opened(
         await kim.wait_for_turn()
         for cell in ("e7", "e5"):
             await kim.cell(cell).click()
+        # Until her own move has arrived, Ada's page says that it is her turn.
+        await expect(page.locator(".moves .move")).to_have_count(2)
         await ada.wait_for_turn()
         await hand.press(page.get_by_role("link", name="Open in the glass box"))
         what = page.locator(".what")
