@@ -67,6 +67,7 @@ async def test_the_ai_keeps_the_seat_of_a_player_who_comes_back(
         size = ada.page.viewport_size
         assert size is not None
         await ada.page.set_viewport_size(LOW)
+        await expect(ada.page.get_by_role("tab").first).to_be_visible()
         moves, bar = [
             await ada.page.locator(name).last.bounding_box() for name in (".move-card", ".player")
         ]

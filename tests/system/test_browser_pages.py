@@ -153,7 +153,7 @@ async def test_every_page_fits_and_passes_axe(
         await ada.page.get_by_label("Time").wait_for()
         await check()
         await ada.button("Dots and boxes").click()
-        await ada.board.wait_for()
+        await ada.wait_for_turn()
         await ada.cell("b2").click()
         await expect(ada.page.locator(".mark.hint")).to_have_count(4)
         await check(in_height=True)

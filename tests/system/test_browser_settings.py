@@ -48,6 +48,8 @@ COVERED = """() => {
     }).map((part) => part.className);
 }"""
 
+#: The width of a window from which on a room has no tabs (client/web/ui/tabs.js).
+WIDE_PX = 1100
 #: The least contrast between a piece, its fill or its outline, and a square.
 LEAST_CONTRAST = 2.5
 #: The least contrast between a square of the last move and one without a mark.
@@ -153,6 +155,8 @@ async def test_a_room_of_chess_fits_every_screen_obeys_keys_and_keeps_its_settin
 async def assert_board_comes_first(ada: Person) -> None:
     for width, height in ((1024, 768), (768, 1024), (390, 844), (844, 390), (1280, 800)):
         await ada.page.set_viewport_size({"width": width, "height": height})
+        tabs = ada.page.get_by_role("tablist")
+        await expect(tabs).to_have_count(0 if width >= WIDE_PX else 1)
         for part in (ada.board, ada.status):
             await expect(part).to_be_in_viewport(ratio=1)
         box = await ada.board.bounding_box()

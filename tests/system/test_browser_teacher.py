@@ -38,10 +38,7 @@ async def activate_in_view(page: Page, control: Locator, *, touch: bool) -> None
     await expect(control).to_be_visible()
     assert await page.evaluate("scrollY") == 0
     await expect(control).to_be_in_viewport(ratio=1)
-    box = await control.bounding_box()
-    assert box is not None
-    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    await (page.touchscreen.tap(*middle) if touch else page.mouse.click(*middle))
+    await (control.tap() if touch else control.click())
 
 
 @pytest.mark.parametrize(

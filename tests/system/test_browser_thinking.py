@@ -18,13 +18,13 @@ pytestmark = [
 ]
 
 #: Whether the bar is as high as the frame of the board, and close to its drawing.
-BESIDE_BOARD = """(bar) => {
-    const [{ top, bottom, right }, frame] = [bar, document.querySelector("ply-board .frame")]
-        .map((each) => each.getBoundingClientRect());
+BESIDE_BOARD = """(() => {
+    const [{ top, bottom, right }, frame] = [".chance-bar", "ply-board .frame"]
+        .map((each) => document.querySelector(each).getBoundingClientRect());
     const cells = 0.5 * frame.width / 8;
     const isLevel = Math.abs(top - frame.top) < 1.5 && Math.abs(bottom - frame.bottom) < 1.5;
     return isLevel && right <= frame.left && right > frame.left - 12 - cells;
-}"""
+})()"""
 
 
 async def test_people_read_what_the_ai_thinks(chromium: Browser, tmp_path: Path) -> None:
@@ -40,17 +40,19 @@ async def test_people_read_what_the_ai_thinks(chromium: Browser, tmp_path: Path)
         people(chromium, server.url, DESKTOP, PHONE) as (ada, kim),
     ):
         await ada.create("Chess", "The AI", level=8, side="White")  # never careless
+        await ada.wait_for_turn()
         await ada.cell("e2").click()
         await ada.play("e4")
         panel = ada.page.locator(".thinking")
         await expect(panel.locator(".sentence")).to_contain_text("Black likes ")
         await expect(panel.locator(".chance")).to_contain_text("% to win")
         await ada.wait_for_turn()
-        assert await ada.page.locator(".chance-bar").evaluate(BESIDE_BOARD)
+        await ada.page.locator(".chance-bar").wait_for()
+        await ada.until(BESIDE_BOARD)
         size = ada.page.viewport_size
         assert size is not None
         await ada.page.set_viewport_size({"width": 700, "height": 620})
-        await ada.page.wait_for_function(f"({BESIDE_BOARD})(document.querySelector('.chance-bar'))")
+        await ada.until(BESIDE_BOARD)
         await ada.page.set_viewport_size(size)
         await expect(panel.locator("details.all-moves")).not_to_have_attribute("open", "")
         await panel.locator(".search-picture summary").focus()
