@@ -77,6 +77,14 @@ def row_of(key: str) -> int:
     return int(key.removeprefix("node "))
 
 
+async def link_to_step(page: Page) -> str:
+    """Returns the page's address once it has the shown step: it follows the steps after a delay."""
+    position = await page.locator(".glass-controls .position").inner_text()
+    step, _ = re.findall(r"\d+", position.replace(",", ""))
+    await expect(page).to_have_url(re.compile(rf"step={step}\b"))
+    return page.url
+
+
 async def sentence(page: Page) -> str:
     """Returns what the page says about the last step."""
     return await page.locator(".glass-search .sentence").first.inner_text()
@@ -120,8 +128,7 @@ async def test_a_tree_of_ones_own(chromium: Browser, server: ServerProcess) -> N
         await ada.page.locator("h1").click()
         for _ in range(3):
             await keyboard.press("ArrowLeft")
-        await expect(ada.page).to_have_url(re.compile("step="))
-        await kim.page.goto(ada.page.url)
+        await kim.page.goto(await link_to_step(ada.page))
         await expect(kim.page.locator(".glass-search .sentence")).to_have_text(
             await sentence(ada.page)
         )
@@ -171,8 +178,8 @@ async def test_a_position_of_a_running_match(chromium: Browser, server: ServerPr
         await ada.page.get_by_text("The tree as a list", exact=True).click()
         for place in (".move-label", "glass-tree title", ".glass-outline .name"):
             shown = ada.page.locator(place)
-            await expect(shown.filter(has_text=TOKEN)).to_have_count(0, timeout=30_000)
             await expect(shown.filter(has_text=SAN).nth(2)).to_be_attached(timeout=30_000)
+            await expect(shown.filter(has_text=TOKEN)).to_have_count(0, timeout=30_000)
         await expect(ada.page.locator("li.cut").filter(has_text=TOKEN)).to_have_count(0)
         await ada.button("Change the search").click()
         await ada.page.get_by_label("Depth in plies").fill("1")
@@ -262,6 +269,7 @@ async def test_a_withheld_search_says_why(chromium: Browser, server: ServerProce
         await expect(ada.page.locator(".move-card")).to_be_visible()
         assert await link.count() == 0
         await ada.play("b2")
+        await expect(ada.status).to_contain_text("AI level")
         await expect(link).to_have_count(0)
         listed = await (await ada.page.request.get(f"{server.url}/api/me/matches")).json()
         match = next(each["match"] for each in listed["running"])

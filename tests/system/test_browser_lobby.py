@@ -219,6 +219,7 @@ async def test_a_stranger_leaves_the_seat_of_a_friend(
         await eve.button("Sit here").click()
         await ada.play("d1")
         await ada.button("Not this person").click()
+        await expect(ada.button("Free the seat")).to_be_visible()
         assert await audit(ada.page) == []
         await ada.button("Free the seat").click()
         sentence = "The host keeps this seat for someone else. You may watch"
@@ -237,7 +238,7 @@ async def test_a_stranger_leaves_the_seat_of_a_friend(
         await bob.button("Resign").click()
         await bob.button("Resign now").click()
         await bob.page.get_by_role("link", name="Replay", exact=True).click()
-        below = bob.page.locator(".table .player").last
+        below = bob.page.locator(".replay .table .player").last
         await expect(below).to_have_attribute("data-seat", "1")  # Bob's side, as in the match
 
 
@@ -391,6 +392,7 @@ async def test_the_lobby_shows_rooms_as_they_come_and_go_and_thirty_are_small(
             await create(games[number % len(games)], *SEATS[number % 2])
         await kim.go("/")
         await expect(kim.page.locator(".rooms img").nth(29)).to_be_visible()
+        await expect(kim.page.locator(".lobby .awaited")).to_have_count(0)  # all parts have arrived
         assert await kim.page.evaluate("document.querySelectorAll('*').length") < MAX_NODES
         broken = "images => images.filter(image => image.naturalWidth === 0).length"
         await kim.until("[...document.images].every(image => image.complete)")

@@ -333,9 +333,8 @@ async def test_an_evening_of_three_games_in_one_room(
         assert await audit(ada.page) == []
         # Beside all these buttons the own bar is in view on a low window.
         await ada.page.set_viewport_size({"width": 844, "height": 390})
-        own_bar = await ada.page.locator(".player").last.bounding_box()
-        assert own_bar is not None
-        assert own_bar["y"] + own_bar["height"] <= 390
+        await expect(ada.page.get_by_role("tab").first).to_be_visible()
+        await expect(ada.page.locator(".player").last).to_be_in_viewport(ratio=1)
         await ada.page.set_viewport_size({"width": 1280, "height": 800})
         await kim.button("Leave the seat").click()
         await bob.button("Sit here").click()
@@ -345,12 +344,12 @@ async def test_an_evening_of_three_games_in_one_room(
         await expect(kim.page).to_have_title(re.compile("Connect four"))
         await end_by_a_flag(ada, bob, kim)
         await kim.button("All matches").click()
-        assert await audit(kim.page) == []
         await expect(kim.page.locator("dialog.evening li")).to_have_count(5)
+        assert await audit(kim.page) == []
         await kim.page.locator("dialog.evening a", has_text="Tic-tac-toe").last.click()
-        await expect(kim.cell("c3")).to_be_attached()
-        await expect(kim.cell("h8")).to_have_count(0)
         await expect(kim.page.locator(".state .result")).to_contain_text("Crosses win")
+        await expect(kim.cell("c3")).to_be_attached()
+        await expect(kim.cell("g6")).to_have_count(0)
 
 
 async def play_with_clocks(ada: Person, bob: Person, kim: Person) -> None:
@@ -458,6 +457,7 @@ async def test_an_evening_goes_on_on_one_screen_and_against_the_computer(
         await ada.go_to_lobby()
         await ada.button("Two on this screen").click()
         await ada.button("Connect four").click()
+        await expect(ada.button("Go on")).to_be_visible()
         assert await audit(ada.page) == []
         await ada.button("Go on").click()
         await expect(ada.page.locator(".moves .move")).to_have_count(1)
@@ -484,6 +484,7 @@ async def test_an_evening_goes_on_on_one_screen_and_against_the_computer(
         await ada.play("a1")
         await ada.wait_for_turn()
         await resign(ada)
+        await expect(ada.button("Harder")).to_be_visible()
         await expect(ada.button("Easier")).to_have_count(0)
         await ada.button("Harder").click()
         await expect(ada.page.locator(".player[data-seat='0'] .who")).to_have_text("AI level 2")
@@ -526,9 +527,10 @@ async def test_a_player_leaves_the_seat_comes_back_and_looks_at_past_positions(
         await expect(turns).to_have_text(["to move now", ""])  # of the match, not of the board
         await bob.play("c3")
         await expect(ada.page.locator(".moves .move")).to_have_text(["b2", "a1", "c3"])
+        await ada.wait_for_turn()
+        await expect(turns).to_have_text(["", "to move now"])
         assert await ada.pieces() == {}
         await expect(ada.page.locator("ply-board.playable")).to_have_count(0)
-        await expect(turns).to_have_text(["", "to move now"])
         await ada.button("Back to the match").click()
         await expect(turns).to_have_text(["", "to move"])
         await ada.play("c1")
@@ -787,9 +789,10 @@ async def test_sticks_are_taken_by_the_first_of_them_and_a_last_seed_in_the_stor
         await expect(bob.page.locator(".moves .move").nth(1)).to_have_attribute(
             "aria-label", "South, 2. f1"
         )
-        await bob.cell("e2").tap()
-        await bob.wait_for_turn()
-        await bob.cell("a2").tap()
+        for ply, cell in ((3, "e2"), (4, "a2")):
+            await bob.wait_for_turn()
+            await bob.cell(cell).tap()
+            await expect(bob.page.locator(".moves .move")).to_have_count(ply)
         await ada.wait_for_turn()
         assert await ada.moves() == ["c1", "f1", "e2", "a2"]
         labels = await ada.page.locator(".moves .move").evaluate_all(

@@ -108,7 +108,8 @@ async def test_a_game_night(chromium: Browser, tmp_path: Path) -> None:
             await assert_fits(person, in_height=person is ada)
         assert await audit(bob.page) == []
         await press(ada.page.get_by_role("link", name="Replay", exact=True))
-        await expect(ada.page.locator(".moves .move")).to_have_count(len(await bob.moves()))
+        moves = ada.page.locator(".replay .moves .move")
+        await expect(moves).to_have_count(len(await bob.moves()))
         assert bob.faults == []
 
 
