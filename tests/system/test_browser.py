@@ -216,7 +216,7 @@ async def test_a_match_by_keyboard_only(chromium: Browser, server: ServerProcess
         await ada.button("Tic-tac-toe").wait_for()
         await tab_to(ada, ".game-card:nth-child(5) .name")
         await expect(ada.button("Tic-tac-toe")).to_be_focused()
-        main_button = ada.page.locator(".sheet button.main")
+        main_button = ada.page.locator(".sheet[open] button.main")  # a closed sheet goes later
         await keyboard.press("Enter")
         await expect(main_button).to_be_focused()
         await keyboard.press("Escape")
