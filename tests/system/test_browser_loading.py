@@ -184,6 +184,24 @@ async def test_what_is_done_before_a_part_arrives_is_not_lost(
     assert ada.faults == []
 
 
+@pytest.mark.parametrize(
+    ("part", "button"),
+    [("ui/rules.js", "Rules of Tic-tac-toe"), ("pages/room/questions.js", "Abort")],
+)
+async def test_a_second_press_opens_no_second_dialog(
+    chromium: Browser, server: ServerProcess, part: str, button: str
+) -> None:
+    """Who presses a button again while its part is on its way has one dialog to close."""
+    ada = await visitor(chromium, server)
+    await ada.open_room("tic-tac-toe", AiSeat(1))
+    async with held(ada.page, f"**/{part}"):
+        for _ in range(2):
+            await ada.button(button).click()
+    await expect(ada.page.get_by_role("dialog")).to_be_visible()
+    await ada.page.keyboard.press("Escape")
+    await expect(ada.page.get_by_role("dialog")).to_have_count(0)
+
+
 LATER_PARTS = {
     "pages/room/chat-commands.js": lambda page: page.locator(".chat input").press_sequentially(
         "/h"

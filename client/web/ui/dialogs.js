@@ -15,15 +15,18 @@ let count = 0;
 
 /**
  * Opens a dialog with a heading and a form whose buttons close it. Resolves with the value of the
- * pressed button when the dialog is closed; "" stands for Escape and for a click beside the dialog.
+ * pressed button when the dialog is closed; "" stands for Escape, for a click beside the dialog, and for
+ * a dialog of this title that is open already: the user has pressed again while its module was on its way.
  * @param {{title: string, name: string, content: Content, buttons: Content}} dialog `name` is its
  *     class
  * @returns {Promise<string>}
  */
 export function openDialog({ title, name, content, buttons }) {
+    for (const each of document.querySelectorAll("dialog")) if (each.open && each.dataset.title === title) return Promise.resolve("");
     const dialog = document.createElement("dialog");
     const id = `dialog-${count++}`;
     dialog.className = `window ${name}`;
+    dialog.dataset.title = title;
     dialog.setAttribute("aria-labelledby", id);
     render(
         dialog,

@@ -8,13 +8,14 @@ import { listGames } from "../shell/api.js";
 import { h, render } from "../shell/elements.js";
 
 /**
- * Opens the dialog with the rules of a game.
+ * Opens the dialog with the rules of a game, once: the user may press again while it is on its way.
  * @param {string} game
  * @param {string} title
  */
 export async function openRules(game, title) {
     const games = await listGames().catch(() => []);
     const rules = games.find(({ id }) => id === game)?.rules ?? "The rules of this game are not available.";
+    if (document.querySelector("dialog.rules[open]")) return;
     const dialog = document.createElement("dialog");
     dialog.className = "window rules";
     dialog.setAttribute("aria-labelledby", "rules-title");

@@ -26,7 +26,8 @@ import { hasAi } from "../../ui/table.js";
  */
 
 /**
- * Opens the choice; it closes when the server has accepted it.
+ * Opens the choice, once: the user may press again while it is on its way. It closes when the server has
+ * accepted it.
  * @param {App} app
  * @param {Room} room
  */
@@ -36,6 +37,7 @@ export async function openNextGame(app, room) {
         loadStyleSheet("ui/edge-shadow.css"),
         loadStyleSheet("pages/room/next-game.css"),
     ]);
+    if (document.querySelector("dialog.next-game[open]")) return;
     const present = games.find(({ id }) => id === room.description?.game) ?? games[0];
     if (present) new NextGame(app, room, games, present).open();
 }
