@@ -41,3 +41,6 @@ export function showTip(target) {
     const meaning = word && WORDS[word];
     if (meaning) target.title = `${word}: ${meaning[1]}`;
 }
+
+// The pointer was over a label before this module was there.
+showTip([...document.querySelectorAll(":hover")].at(-1) ?? null);

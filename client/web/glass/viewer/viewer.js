@@ -220,8 +220,7 @@ export class SearchViewer {
             {
                 class: ["glass-viewer", isCompact && "compact"],
                 key: "viewer",
-                // The first one comes before the module: the pointer may stay where it is.
-                onpointerover: (/** @type {Event} */ { target }) => void LAZY_MODULES.tips().then(({ showTip }) => showTip(target), () => {}),
+                onpointerover: (/** @type {Event} */ { target }) => this.#module("tips")?.showTip(target),
             },
             h(
                 "div",
