@@ -73,15 +73,18 @@ cluster: $(VENV)/.dev ## start a cluster like that of docker-compose.yml, withou
 # ---------------------------------------------------------------- checks and tests
 
 .PHONY: test
-test: check system ## set up, check, then run all tests, some in a real Chromium
-	@# Once, in place of once in each process of the tests.
-	@$(BIN)/python -m compileall -q -j 0 client engine server tests
+test: $(VENV)/.dev system ## set up, check, then run all tests, some in a real Chromium
+	@$(MAKE) --no-print-directory --jobs check bytecode
 	@echo "Running all tests ..."
 	@$(BIN)/python -m pytest -m "not long" -n auto --dist loadscope --no-loadscope-reorder $(PYTEST_ARGS)
 
 .PHONY: test-long
 test-long: $(VENV)/.dev system ## run the tests that take minutes
 	@$(BIN)/python -m pytest -m long $(PYTEST_ARGS)
+
+.PHONY: bytecode
+bytecode: $(VENV)/.dev # once, in place of once in each process of the tests
+	@$(BIN)/python -m compileall -q -j 0 client engine server tests
 
 .PHONY: check
 check: lint types types-js ## check style, import rules, types of Python and JavaScript
