@@ -333,3 +333,29 @@ async def test_an_address_without_a_page_says_so(chromium: Browser, server: Serv
     await expect(ada.page.get_by_role("heading")).to_have_text("There is nothing here")
     await ada.page.get_by_role("link", name="To the lobby", exact=True).click()
     await expect(ada.page.locator(".lobby")).to_be_visible()
+
+
+#: Parts of a search by their style sheets: what opens one, and what appears.
+STYLED_PARTS = {
+    "pages/glass/form.css": ("Change the search", "#glass-form[aria-label]"),
+    "glass/drawing/outline.css": ("The tree as a list", ".glass-outline"),
+}
+
+
+@pytest.mark.parametrize("name", STYLED_PARTS)
+async def test_a_part_appears_with_its_style(
+    chromium: Browser, server: ServerProcess, name: str
+) -> None:
+    """On a slow line a part that is loaded later than its page is not seen without its style."""
+    words, selector = STYLED_PARTS[name]
+    ada = await visitor(chromium, server)
+    part = ada.page.locator(selector).first
+    await ada.go("/glass?game=tic-tac-toe&depth=2")
+    async with held(ada.page, f"**/{name}"):
+        async with ada.page.expect_request(f"**/{name}"):
+            await ada.page.get_by_text(words, exact=True).click()
+        await ada.until("document.querySelector('.glass-search .sentence')")
+        for _ in range(3):  # frames, in which it would be drawn
+            await ada.page.evaluate("() => new Promise(requestAnimationFrame)")
+        await expect(part).to_have_count(0)
+    await expect(part).to_be_visible()

@@ -25,7 +25,7 @@ import { NO_SUBJECT, subjectOf, valuesOf, withChanges } from "./search.js";
 import { drawSecond } from "./second.js";
 import { drawSubject } from "./subject.js";
 
-void loadStyleSheet("pages/glass/form.css").catch(() => {});
+await loadStyleSheet("pages/glass/form.css").catch(() => {}); // nothing is shown without it
 
 /**
  * The contents and the callback of the form. `searched` is the state of the first search; a lesson's
