@@ -166,14 +166,16 @@ class FailuresAtOnce:
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # around that of pytest-timeout
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Gives the first test of this process that needs all searches time to compile them, even on a
-    busy machine.
+    busy machine. Ends the time limit of the whole process for the test.
     """
     global is_warm
     if not is_warm and "warm_engine" in getattr(item, "fixturenames", ()):
         is_warm = True
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(WARM_S))
-    return (yield)
+    result = yield
+    faulthandler.cancel_dump_traceback_later()
+    return result
 
 
 class TimeLimit(Protocol):
@@ -195,9 +197,14 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: TimeLimit) -> None:
         faulthandler.dump_traceback_later(end_s, exit=True, file=item.config.stash[STDERR])
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_timeout_cancel_timer() -> None:
-    faulthandler.cancel_dump_traceback_later()
+@pytest.hookimpl(trylast=True)
+def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:
+    """Gives a test that has failed END_S to tear its fixtures down.
+
+    pytest has just taken all limits away, for a debugger.
+    """
+    if isinstance(node, pytest.Item) and not node.config.getoption("usepdb"):
+        faulthandler.dump_traceback_later(END_S, exit=True, file=node.config.stash[STDERR])
 
 
 @pytest.hookimpl(tryfirst=True)

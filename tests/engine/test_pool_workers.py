@@ -57,7 +57,8 @@ async def test_a_job_survives_a_killed_worker(pool: Pool, monkeypatch: pytest.Mo
         clock.advance(1.1)
         os.kill(pid, signal.SIGKILL)
         result = await task
-        assert [command.time_ms for command in sent if isinstance(command, SearchCommand)] == [400]
+        # More than one, while another process locks the game's code.
+        assert {command.time_ms for command in sent if isinstance(command, SearchCommand)} == {400}
         assert result.move in FIRST_MOVES
         await other
     await until(lambda: pool.ready_worker_count == 2)
