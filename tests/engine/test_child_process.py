@@ -61,7 +61,7 @@ async def test_a_process_that_has_ended_is_closed() -> None:
     with pytest.raises(EOFError):
         await process.read(1)
     process.write(b"late")
-    await asyncio.sleep(0)  # the loop notices that nobody reads the pipe
+    await asyncio.sleep(0)  # the loop notices that nobody reads
     await asyncio.sleep(0)
     await process.close()
     assert process.pid is None
@@ -75,11 +75,12 @@ def test_no_start_leaves_a_file_open(new_loop: Callable[[], asyncio.AbstractEven
     """
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(_start_and_close(None))
-        numbers = os.listdir("/proc/self/fd")
+        gc.collect()  # what earlier tests have left open
+        numbers = {*os.listdir("/proc/self/fd")}
         for steps in (None, 0, 1, 2, 3):
             runner.run(_start_and_close(steps))
             gc.collect()
-            assert os.listdir("/proc/self/fd") == numbers
+            assert {*os.listdir("/proc/self/fd")} <= numbers
 
 
 async def _start_and_close(steps: int | None) -> None:

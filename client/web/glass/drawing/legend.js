@@ -12,7 +12,7 @@ import { sideText } from "../text/notation.js";
 import { LEAF_HEIGHT, SHAPE_HEIGHT, SHAPE_Y, drawFigure, kindClass, valueY } from "./figures.js";
 import { shapeWidths } from "./shapes.js";
 
-await loadStyleSheet("glass/drawing/legend.css").catch(() => {}); // nothing is shown without it
+await loadStyleSheet("glass/drawing/legend.css").catch(() => {}); // before anything is shown
 
 /**
  * The key to the shapes and signs that occur in a trace.

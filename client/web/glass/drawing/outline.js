@@ -13,7 +13,7 @@ import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { cutWords, factWords, foldWords, nameOf } from "../text/facts.js";
 import { MAX_WHOLE_WIDTH, bestLine, shownNodes } from "./shown-nodes.js";
 
-await loadStyleSheet("glass/drawing/outline.css").catch(() => {}); // nothing is shown without it
+await loadStyleSheet("glass/drawing/outline.css").catch(() => {}); // before anything is shown
 
 /** The scene, and the rows of the best line once the search has ended. @typedef {InteractiveScene & {best: Set<number>}} Context */
 

@@ -15,7 +15,7 @@ import { sentenceOf } from "../../shell/words.js";
 import { NodeBoards } from "../trace/boards.js";
 import { nodeName } from "../text/sentences.js";
 
-await loadStyleSheet("board/board.css").catch(() => {}); // nothing is shown without it
+await loadStyleSheet("board/board.css").catch(() => {}); // before anything is shown
 
 /** One empty list for all scenes: a scene with another list would be drawn again. @type {never[]} */
 const NO_MOVES = [];

@@ -17,7 +17,7 @@ import { valueText } from "../text/notation.js";
 import { stepSentence } from "../text/sentences.js";
 import { SearchViewer } from "./viewer.js";
 
-await loadStyleSheet("glass/viewer/pair.css").catch(() => {}); // nothing is shown without it
+await loadStyleSheet("glass/viewer/pair.css").catch(() => {}); // before anything is shown
 
 /** Windows in which only one of the two trees is shown; pair.css has the same width. */
 const narrowWindow = matchMedia("(max-width: 759.98px)");

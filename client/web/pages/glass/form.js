@@ -25,7 +25,7 @@ import { NO_SUBJECT, subjectOf, valuesOf, withChanges } from "./search.js";
 import { drawSecond } from "./second.js";
 import { drawSubject } from "./subject.js";
 
-await loadStyleSheet("pages/glass/form.css").catch(() => {}); // nothing is shown without it
+await loadStyleSheet("pages/glass/form.css").catch(() => {}); // before anything is shown
 
 /**
  * The contents and the callback of the form. `searched` is the state of the first search; a lesson's

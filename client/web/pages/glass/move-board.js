@@ -12,7 +12,7 @@ import { icon } from "../../shell/icons.js";
 import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { sideName } from "../../shell/words.js";
 
-await loadStyleSheet("board/board.css").catch(() => {}); // nothing is shown without it
+await loadStyleSheet("board/board.css").catch(() => {}); // before anything is shown
 
 /** One empty list for all scenes: a scene with another list would be drawn again. @type {MoveView[]} */
 const NO_MOVES = [];

@@ -15,7 +15,7 @@ import { loadStyleSheet } from "../../shell/style-sheets.js";
 import { isSamePosition } from "./answers.js";
 import { legalMoves, permits } from "./viewer.js";
 
-await loadStyleSheet("pages/room/hints.css").catch(() => {}); // nothing is shown without it
+await loadStyleSheet("pages/room/hints.css").catch(() => {}); // before anything is shown
 
 /** The levels of help, the least one first, each with the label of its button. */
 const LEVELS = /** @type {const} */ ([

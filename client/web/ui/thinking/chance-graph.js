@@ -42,7 +42,7 @@ const MIN_BAR = 1;
 /** The greatest number of plies without a chance that the curve bridges. */
 const MAX_GAP = 1;
 
-await loadStyleSheet("ui/thinking/chance-graph.css").catch(() => {}); // nothing is shown without it
+await loadStyleSheet("ui/thinking/chance-graph.css").catch(() => {}); // before anything is shown
 
 export class ChanceGraph {
     #update;

@@ -32,7 +32,7 @@ const SQUARE = 5;
 /** The maximum number of depths in a strip; the server sends no more exact depths of a move. */
 const MAX_STRIP_DEPTHS = 24;
 
-await loadStyleSheet("ui/thinking/search-picture.css").catch(() => {}); // nothing is shown without it
+await loadStyleSheet("ui/thinking/search-picture.css").catch(() => {}); // before anything is shown
 
 /**
  * @param {PicturedSearch} search
