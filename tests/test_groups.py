@@ -1,5 +1,6 @@
 """How `make test` shares the tests among its processes."""
 
+import os
 import subprocess
 import sys
 from collections import OrderedDict
@@ -63,9 +64,11 @@ def test_a_failed_test_whose_fixture_hangs_ends_its_process(tmp_path: Path) -> N
     """Its process ends and says where it stood. (In a parallel run, the others do the rest.)"""
     file = tmp_path / "test_stuck.py"
     file.write_text(STUCK)
+    # A run of its own, not a process of this one.
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     done = subprocess.run(
         [sys.executable, "-c", RUN, file],
-        cwd=TESTS.parent, capture_output=True, text=True, timeout=240, check=False,
+        cwd=TESTS.parent, env=environ, capture_output=True, text=True, timeout=240, check=False,
     )  # fmt: skip
     assert done.returncode == 1
     assert "F" in done.stdout
